@@ -1,0 +1,134 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// Package products, under the short names that the target rows below use.
+let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let nioTestUtils: Target.Dependency = .product(name: "NIOTestUtils", package: "swift-nio")
+let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let subprocess: Target.Dependency = .product(name: "Subprocess", package: "swift-subprocess")
+let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
+
+func module(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target {
+    .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
+}
+
+let package = Package(
+    name: "router",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "router", targets: ["router"]),
+        .library(name: "RouteModel", targets: ["RouteModel"]),
+        .library(name: "RouteBackend", targets: ["RouteBackend"]),
+        .library(name: "RouterCore", targets: ["RouterCore"]),
+        .library(name: "RouterDaemon", targets: ["RouterDaemon"]),
+        .library(name: "CastV2", targets: ["CastV2"]),
+        .library(name: "AirPlay", targets: ["AirPlay"]),
+        .library(name: "SimulatedReceivers", targets: ["SimulatedReceivers"]),
+        .library(name: "RouterTestKit", targets: ["RouterTestKit"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(
+            url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: ["FullFoundation"]),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    ],
+    targets: [
+        // C libraries
+        // No pkgConfig: its -D_REENTRANT is a flag that SwiftPM warns of, and the headers need nothing else.
+        .systemLibrary(name: "CAvahi", providers: [.apt(["libavahi-client-dev"])]),
+        .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CAVCodec", pkgConfig: "libavcodec", providers: [.apt(["libavcodec-dev"])]),
+        .target(name: "CPosix"),
+
+        // Values and contract
+        module("RouteModel", []),
+        module("RouteBackend", ["RouteModel"]),
+
+        // Wire
+        module("CastV2", ["COpenSSL", nio, nioPosix, nioSSL, protobuf, logging]),
+        module("AirPlay", ["COpenSSL", "CSodium", nio, nioPosix, logging]),
+        module("Pacing", ["CPosix"]),
+        module("Media", ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", hummingbird, subprocess, logging]),
+
+        // Adapters
+        module("AvahiDiscovery", ["RouteModel", "RouteBackend", "CAvahi"]),
+        module("CastBackend", ["RouteModel", "RouteBackend", "CastV2", logging]),
+        module("AirPlayBackend", ["RouteModel", "RouteBackend", "Pacing", "AirPlay", logging]),
+
+        // Engine
+        module("RouterCore", ["RouteBackend", "RouteModel"]),
+        module("RouterStore", ["RouteModel", grdb]),
+
+        // Surface
+        module(
+            "RouterDaemon",
+            [
+                "RouteModel", "RouteBackend", "RouterCore", "RouterStore", "Media", "AvahiDiscovery", "CastBackend",
+                "AirPlayBackend", yams, logging,
+            ]),
+        module(
+            "RouterCommands",
+            ["RouteModel", "RouterDaemon", "SimulatedReceivers", argumentParser, logging]),
+        .executableTarget(name: "router", dependencies: ["RouterCommands"], swiftSettings: strict),
+
+        // Stand-ins
+        module(
+            "SimulatedReceivers",
+            [
+                "CastV2", "AirPlay", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL", "CSodium", nio,
+                nioPosix, nioHTTP, nioSSL, subprocess, logging,
+            ]),
+        module("RouterTestKit", ["RouteModel", "RouteBackend"]),
+
+        // Tests
+        tests("ArchitectureTests", []),
+        tests("RouteModelTests", ["RouteModel"]),
+        tests("RouteBackendTests", ["RouteBackend", "RouteModel", "RouterTestKit"]),
+        tests("CastV2Tests", ["CastV2", nioEmbedded, nioTestUtils, nioPosix]),
+        tests(
+            "CastBackendTests",
+            ["CastBackend", "CastV2", "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers"]),
+        tests("AirPlayTests", ["AirPlay", "COpenSSL", nioEmbedded, nioTestUtils, nioPosix]),
+        tests("PacingTests", ["Pacing", "CPosix"]),
+        tests(
+            "AirPlayBackendTests",
+            [
+                "AirPlayBackend", "AirPlay", "Pacing", "RouteBackend", "RouteModel", "RouterTestKit",
+                "SimulatedReceivers",
+            ]),
+        tests("MediaTests", ["Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec"]),
+        tests(
+            "AvahiDiscoveryTests", ["AvahiDiscovery", "RouteBackend", "RouteModel", "CastBackend", "AirPlayBackend"]),
+        tests("RouterCoreTests", ["RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
+        tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
+        tests("RouterDaemonTests", ["RouterDaemon", "RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
+        tests("RouterCommandsTests", ["RouterCommands", "RouteModel", argumentParser]),
+        tests("SimulatedReceiversTests", ["SimulatedReceivers", "CastV2", "AirPlay", nio, nioPosix, nioSSL]),
+        tests("EndToEndTests", ["RouteModel", "RouterCommands"]),
+    ]
+)

@@ -1,0 +1,79 @@
+/// Where an item's media is.
+public enum MediaSource: Codable, Sendable, Hashable {
+    /// A file of the sender's, by absolute path.
+    case file(path: String)
+    /// An `http`, `https` or other network address.
+    case url(String)
+
+    /// A person's name for it: the file's or the last path component.
+    public var label: String {
+        switch self {
+        case .file(let path): path.split(separator: "/").last.map(String.init) ?? path
+        case .url(let text):
+            // A query may hold a secret and is never shown.
+            text.split(separator: "?").first.map(String.init) ?? text
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey { case file, url }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        if let path = try container.decodeIfPresent(String.self, forKey: .file) {
+            self = .file(path: path)
+        } else {
+            self = .url(try container.decode(String.self, forKey: .url))
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        switch self {
+        case .file(let path): try container.encode(path, forKey: .file)
+        case .url(let text): try container.encode(text, forKey: .url)
+        }
+    }
+}
+
+/// One occurrence of something to play.
+public struct QueueItem: Codable, Sendable, Hashable, Identifiable {
+    public var id: ItemID
+    public var source: MediaSource
+    public var metadata: MediaMetadata
+    /// Where in the media to begin.
+    public var start: MediaTime
+    /// Nil while unknown; a reason once it is known not to play.
+    public var failure: String?
+    /// What it was taken from (an album's folder, a playlist), for people.
+    public var context: String?
+
+    public init(
+        id: ItemID, source: MediaSource, metadata: MediaMetadata = MediaMetadata(), start: MediaTime = .zero,
+        failure: String? = nil, context: String? = nil
+    ) {
+        self.id = id
+        self.source = source
+        self.metadata = metadata
+        self.start = start
+        self.failure = failure
+        self.context = context
+    }
+
+    /// The title, or failing that the file's name.
+    public var title: String { metadata.title ?? source.label }
+}
+
+/// A queue at one version. The router's queue is the truth; devices get a view of it.
+public struct QueueSnapshot: Codable, Sendable, Hashable {
+    public var version: Int
+    /// Play order.
+    public var items: [QueueItem]
+    /// Nil before the first item and after the last.
+    public var current: ItemID?
+
+    public init(version: Int, items: [QueueItem], current: ItemID?) {
+        self.version = version
+        self.items = items
+        self.current = current
+    }
+}

@@ -1,0 +1,68 @@
+/// What outlives the process. `RouterStore` implements it; the engine sees this and no database.
+///
+/// Every function throws `RouterError` with code `storage`.
+public protocol RouterStoring: Sendable {
+    /// The route that any of these keys belongs to, if one was ever seen.
+    func route(forAnyOf keys: [StrongKey]) async throws -> RouteID?
+    /// Makes every key an alias of the route. A key that belonged to another route moves.
+    func remember(route: RouteID, name: String, keys: [StrongKey]) async throws
+
+    func saveQueue(_ queue: QueueSnapshot, session: SessionID) async throws
+    func queue(session: SessionID) async throws -> QueueSnapshot?
+
+    func saveSession(_ record: SessionRecord) async throws
+    /// Sessions that were running when the process ended without ending them.
+    func sessionsToRejoin() async throws -> [SessionRecord]
+    func removeSession(_ session: SessionID) async throws
+
+    func saveMediaToken(_ record: MediaTokenRecord) async throws
+    func mediaTokens() async throws -> [MediaTokenRecord]
+    func removeMediaTokens(items: [ItemID]) async throws
+
+    func endpointFailures() async throws -> [EndpointFailure]
+    func rememberFailure(_ failure: EndpointFailure) async throws
+    func forgetFailure(of endpoint: EndpointID) async throws
+    /// Something learnt of an endpoint at a firmware version, such as which spelling it takes.
+    func learn(_ fact: String, value: String, endpoint: EndpointID, firmware: String?) async throws
+    func learnt(endpoint: EndpointID, firmware: String?) async throws -> [String: String]
+
+    func volume(of route: RouteID) async throws -> VolumeState?
+    func saveVolume(_ volume: VolumeState, of route: RouteID) async throws
+}
+
+/// Enough of a session to join it again after a crash.
+public struct SessionRecord: Codable, Sendable, Hashable {
+    public var session: SessionID
+    public var routes: [RouteID]
+    public var item: ItemID?
+    /// Position in the item when it was written.
+    public var position: MediaTime
+    public var playing: Bool
+    /// What a backend needs to find its own again, by route: a Cast session and transport id, for one.
+    public var rejoin: [RouteID: String]
+
+    public init(
+        session: SessionID, routes: [RouteID], item: ItemID?, position: MediaTime, playing: Bool,
+        rejoin: [RouteID: String] = [:]
+    ) {
+        self.session = session
+        self.routes = routes
+        self.item = item
+        self.position = position
+        self.playing = playing
+        self.rejoin = rejoin
+    }
+}
+
+/// A media URL's token with the item it serves: kept so that a receiver can go on fetching after our restart.
+public struct MediaTokenRecord: Codable, Sendable, Hashable {
+    public var token: MediaToken
+    public var item: ItemID
+    public var path: String
+
+    public init(token: MediaToken, item: ItemID, path: String) {
+        self.token = token
+        self.item = item
+        self.path = path
+    }
+}

@@ -1,0 +1,92 @@
+public enum ConnectionState: String, Codable, Sendable, Hashable {
+    case idle, connecting, connected
+    /// Transport lost, device probably still playing.
+    case suspended
+    case ending, ended, failed
+}
+
+public enum MediaState: String, Codable, Sendable, Hashable {
+    case none, loading, buffering, playing, paused, stopped
+}
+
+public enum StopReason: String, Codable, Sendable, Hashable {
+    case finished, cancelled, replaced, error, deviceGone, superseded
+}
+
+/// Why a session or a member is ended.
+public enum EndReason: String, Codable, Sendable, Hashable {
+    /// Stop what plays on the device.
+    case stop
+    /// Leave what plays on the device alone.
+    case leave
+    case transfer, replaced, lost
+}
+
+public enum SessionOwnership: String, Codable, Sendable, Hashable { case ours, foreign, shared }
+
+/// One route in a session.
+public struct SessionMember: Codable, Sendable, Hashable {
+    public var route: RouteID
+    /// The room's name where a room was asked for, else the route's.
+    public var name: String
+    public var endpoint: EndpointID?
+    public var `protocol`: RouteProtocol?
+    public var connection: ConnectionState
+    public var media: MediaState
+    public var volume: VolumeState?
+    public var volumeHandling: VolumeDescriptor.Handling
+    /// How far this member's own report is from the session's position, in milliseconds, where it reports one.
+    public var driftMilliseconds: Int?
+    public var error: RouterError?
+
+    public init(
+        route: RouteID, name: String, endpoint: EndpointID? = nil, protocol: RouteProtocol? = nil,
+        connection: ConnectionState = .idle, media: MediaState = .none, volume: VolumeState? = nil,
+        volumeHandling: VolumeDescriptor.Handling = .adjustable, driftMilliseconds: Int? = nil,
+        error: RouterError? = nil
+    ) {
+        self.route = route
+        self.name = name
+        self.endpoint = endpoint
+        self.protocol = `protocol`
+        self.connection = connection
+        self.media = media
+        self.volume = volume
+        self.volumeHandling = volumeHandling
+        self.driftMilliseconds = driftMilliseconds
+        self.error = error
+    }
+}
+
+/// One queue, one timeline and the routes that play from it, as they are now.
+public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
+    public var id: SessionID
+    public var connection: ConnectionState
+    public var media: MediaState
+    public var stopReason: StopReason?
+    public var ownership: SessionOwnership
+    public var members: [SessionMember]
+    public var queue: QueueSnapshot
+    public var anchor: PlaybackAnchor?
+    /// The router's monotonic clock when the snapshot was made, in nanoseconds: positions need no clock of the reader.
+    public var now: Int64
+
+    public init(
+        id: SessionID, connection: ConnectionState = .idle, media: MediaState = .none, stopReason: StopReason? = nil,
+        ownership: SessionOwnership = .ours, members: [SessionMember] = [], queue: QueueSnapshot,
+        anchor: PlaybackAnchor? = nil, now: Int64
+    ) {
+        self.id = id
+        self.connection = connection
+        self.media = media
+        self.stopReason = stopReason
+        self.ownership = ownership
+        self.members = members
+        self.queue = queue
+        self.anchor = anchor
+        self.now = now
+    }
+
+    public var currentItem: QueueItem? { queue.items.first { $0.id == queue.current } }
+    public var position: MediaTime? { anchor?.position(at: now) }
+}
