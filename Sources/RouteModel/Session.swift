@@ -68,13 +68,15 @@ public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
     public var members: [SessionMember]
     public var queue: QueueSnapshot
     public var anchor: PlaybackAnchor?
+    /// Why nothing could be played, where that is so; a room's own error is its member's.
+    public var error: RouterError?
     /// The router's monotonic clock when the snapshot was made, in nanoseconds: positions need no clock of the reader.
     public var now: Int64
 
     public init(
         id: SessionID, connection: ConnectionState = .idle, media: MediaState = .none, stopReason: StopReason? = nil,
         ownership: SessionOwnership = .ours, members: [SessionMember] = [], queue: QueueSnapshot,
-        anchor: PlaybackAnchor? = nil, now: Int64
+        anchor: PlaybackAnchor? = nil, error: RouterError? = nil, now: Int64
     ) {
         self.id = id
         self.connection = connection
@@ -84,6 +86,7 @@ public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
         self.members = members
         self.queue = queue
         self.anchor = anchor
+        self.error = error
         self.now = now
     }
 
