@@ -68,11 +68,7 @@ struct RoomSelector: Sendable {
         case 1: return .prefix(begun[0])
         case 2...: return .ambiguous(begun.map(\.name))
         default:
-            let names = rooms.flatMap { [$0.name] + $0.aliases }
-            let near = names.map { ($0, editDistance($0.lowercased(), wanted)) }
-                .filter { $0.1 <= max(2, wanted.count / 3) }
-                .sorted { $0.1 < $1.1 }
-            return .none(near.prefix(3).map(\.0))
+            return .none(NearNames.of(selector, among: rooms.flatMap { [$0.name] + $0.aliases }))
         }
     }
 }
@@ -84,20 +80,4 @@ extension StrongKey {
         let bare = text.split(separator: "?", maxSplits: 1).first.map(String.init) ?? text
         return StrongKey(.statedURI, bare.hasSuffix("/") ? String(bare.dropLast()) : bare)
     }
-}
-
-/// How many letters have to be changed, added or removed to make one word of the other.
-func editDistance(_ left: String, _ right: String) -> Int {
-    let left = Array(left), right = Array(right)
-    if left.isEmpty || right.isEmpty { return max(left.count, right.count) }
-    var previous = Array(0...right.count)
-    for (row, letter) in left.enumerated() {
-        var current = [row + 1]
-        for (column, other) in right.enumerated() {
-            current.append(
-                min(previous[column + 1] + 1, current[column] + 1, previous[column] + (letter == other ? 0 : 1)))
-        }
-        previous = current
-    }
-    return previous[right.count]
 }

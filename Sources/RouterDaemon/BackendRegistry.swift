@@ -1,0 +1,24 @@
+import AirPlayBackend
+import CastBackend
+import Logging
+import RouteBackend
+import RouteModel
+
+/// What a backend is made with.
+struct BackendContext: Sendable {
+    var clock: any HostClock
+    var logger: Logger
+}
+
+/// The backends of this product. Adding one is adding a row.
+enum BackendRegistry {
+    struct Row: Sendable {
+        var family: RouteFamily
+        var make: @Sendable (BackendContext) -> any RouteProvider
+    }
+
+    static let rows: [Row] = [
+        Row(family: .airplay) { AirPlayProvider(clock: $0.clock, logger: $0.logger) },
+        Row(family: .cast) { CastProvider(clock: $0.clock, logger: $0.logger) },
+    ]
+}
