@@ -73,7 +73,9 @@ let package = Package(
         module("CastV2", ["COpenSSL", nio, nioPosix, nioSSL, protobuf, logging]),
         module("AirPlay", ["COpenSSL", "CSodium", nio, nioPosix, logging]),
         module("Pacing", ["CPosix"]),
-        module("Media", ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", hummingbird, subprocess, logging]),
+        module(
+            "Media",
+            ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", nio, hummingbird, subprocess, logging]),
 
         // Adapters
         module("AvahiDiscovery", ["RouteModel", "RouteBackend", "CAvahi"]),
@@ -121,7 +123,7 @@ let package = Package(
                 "AirPlayBackend", "AirPlay", "Pacing", "RouteBackend", "RouteModel", "RouterTestKit",
                 "SimulatedReceivers",
             ]),
-        tests("MediaTests", ["Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec"]),
+        tests("MediaTests", ["Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec", logging]),
         tests(
             "AvahiDiscoveryTests", ["AvahiDiscovery", "RouteBackend", "RouteModel", "CastBackend", "AirPlayBackend"]),
         tests("RouterCoreTests", ["RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
