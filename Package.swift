@@ -125,7 +125,8 @@ let package = Package(
             ]),
         tests("MediaTests", ["Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec", logging]),
         tests(
-            "AvahiDiscoveryTests", ["AvahiDiscovery", "RouteBackend", "RouteModel", "CastBackend", "AirPlayBackend"]),
+            "AvahiDiscoveryTests",
+            ["AvahiDiscovery", "RouteBackend", "RouteModel", "RouterTestKit", "CastBackend", "AirPlayBackend"]),
         tests("RouterCoreTests", ["RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
         tests("RouterDaemonTests", ["RouterDaemon", "RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
