@@ -24,16 +24,21 @@ public struct RouterSetup: Sendable {
 
     public init(
         configuration: RouterConfiguration = RouterConfiguration(), deviceURIs: [String] = [], storePath: String? = nil,
-        askPassword: @escaping @Sendable (String) async -> Secret? = { _ in nil }, password: Secret? = nil,
+        askPassword: @escaping @Sendable (String) async -> String? = { _ in nil }, password: String? = nil,
         logger: Logger, discovers: Bool = true
     ) {
         self.configuration = configuration
         self.deviceURIs = deviceURIs
         self.storePath = storePath
-        self.askPassword = askPassword
-        self.password = password
+        self.askPassword = { device in await askPassword(device).map(Secret.init) }
+        self.password = password.map(Secret.init)
         self.logger = logger
         self.discovers = discovers
+    }
+
+    /// `$XDG_STATE_HOME/router/router.sqlite`, or under `~/.local/state`.
+    public static func defaultStorePath(environment: [String: String]) -> String {
+        RouterStore.defaultPath(environment: environment)
     }
 }
 

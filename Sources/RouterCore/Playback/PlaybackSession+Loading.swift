@@ -9,6 +9,7 @@ extension PlaybackSession {
     func makeRun(_ item: QueueItem, start: MediaTime) async throws -> PushRun {
         runCount += 1
         let number = runCount
+        earlyMarks = []
         let feed = try await environment.media.feed(
             FeedItem(item: item.id, source: item.source, start: start),
             events: FeedEvents(
@@ -21,7 +22,10 @@ extension PlaybackSession {
                 }))
         var run = PushRun(number: number, feed: feed)
         // Until the decoder has said so itself: the first item begins the feed.
-        run.add(PushRun.Mark(item: item.id, frame: 0, offset: start))
+        let first = PushRun.Mark(item: item.id, frame: 0, offset: start)
+        run.add(first)
+        for mark in earlyMarks where mark != first { run.add(mark) }
+        earlyMarks = []
         return run
     }
 
@@ -32,8 +36,13 @@ extension PlaybackSession {
     }
 
     private func feedStarted(_ mark: PushRun.Mark, run number: Int) {
-        guard run?.number == number else { return }
+        guard number == runCount else { return }
         consecutiveFailures = 0
+        guard run?.number == number else {
+            // The decoder was quicker than the call that started it.
+            earlyMarks.append(mark)
+            return
+        }
         // The first item's mark is there already.
         guard run?.mark(of: mark.item) != mark else { return }
         run?.add(mark)
@@ -41,7 +50,7 @@ extension PlaybackSession {
     }
 
     private func feedEnded(_ item: ItemID, frame: Int64, error: RouterError?, run number: Int) async {
-        guard run?.number == number, let error else { return }
+        guard number == runCount, let error else { return }
         await itemFailed(item, error)
     }
 
@@ -168,11 +177,11 @@ extension PlaybackSession {
         else { return }
         do {
             let token = try await token(for: item)
+            // Set first: a failure is this item's, and news of the load may come before `load` returns.
+            members[index].loaded = (item.id, token)
+            members[index].itemEnded = false
             var media = try await environment.media.publish(item, token: token, for: requirements)
             media.start = start
-            // News of this load may come before `load` returns.
-            members[index].loaded = (item.id, media.token)
-            members[index].itemEnded = false
             try await session.load(.pull(media), timeline: nil, autoplay: autoplay)
             members[index].phase = .playing
             members[index].heard = true

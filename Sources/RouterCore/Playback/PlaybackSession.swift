@@ -14,6 +14,7 @@ actor PlaybackSession {
     var members: [Member]
     var run: PushRun?
     var runCount = 0
+    var earlyMarks: [PushRun.Mark] = []
     var mediaState: MediaState = .none
     var stopReason: StopReason?
     var anchor: PlaybackAnchor?

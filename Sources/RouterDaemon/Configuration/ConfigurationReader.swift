@@ -97,7 +97,8 @@ struct ConfigurationReader {
         var seen: Set<String> = []
         for room in rooms {
             for name in [room.name] + room.aliases where !seen.insert(name.lowercased()).inserted {
-                throw error(node, "two rooms are called “\(name)”", hint: "Give each room a name and aliases of its own")
+                throw error(
+                    node, "two rooms are called “\(name)”", hint: "Give each room a name and aliases of its own")
             }
         }
     }
