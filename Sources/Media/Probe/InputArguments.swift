@@ -1,4 +1,3 @@
-import Foundation
 import RouteModel
 
 /// How a source is named to ffmpeg and ffprobe, so that neither its name nor its content reaches further than it may.
@@ -30,47 +29,5 @@ enum InputArguments {
     static func isWeb(_ text: String) -> Bool {
         let start = text.prefix(8).lowercased()
         return start.hasPrefix("http://") || start == "https://"
-    }
-}
-
-/// What the file system says of a media file.
-struct FileFacts: Sendable, Hashable {
-    var device: UInt64
-    var inode: UInt64
-    var size: Int64
-    /// Nanoseconds since 1970.
-    var modified: Int64
-
-    init(_ status: stat) {
-        device = UInt64(status.st_dev)
-        inode = UInt64(status.st_ino)
-        size = Int64(status.st_size)
-        modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
-    }
-
-    /// Throws when `path` is not a readable, regular file that holds something.
-    @discardableResult
-    static func check(_ path: String) throws -> FileFacts {
-        let label = MediaSource.file(path: path).label
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            if errno == EACCES { throw forbidden(label) }
-            throw RouterError(.mediaNotFound, "“\(label)” is not there", hint: "Check the name", scope: .item)
-        }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            let what = status.st_mode & S_IFMT == S_IFDIR ? "a folder" : "not a regular file"
-            throw RouterError(
-                .mediaUnsupported, "“\(label)” is \(what)", hint: "Give a file, a folder of files or a playlist",
-                scope: .item)
-        }
-        guard access(path, R_OK) == 0 else { throw forbidden(label) }
-        guard status.st_size > 0 else {
-            throw RouterError(.mediaUnsupported, "“\(label)” is empty", hint: "Get a whole copy of it", scope: .item)
-        }
-        return FileFacts(status)
-    }
-
-    static func forbidden(_ label: String) -> RouterError {
-        RouterError(.mediaForbidden, "“\(label)” must not be read", hint: "Check who may read it", scope: .item)
     }
 }
