@@ -124,7 +124,8 @@ public struct CastChannelStateMachine: Sendable {
         let inbound = CastInbound(message)
         if message.namespace == CastNamespace.heartbeat {
             // Heartbeats of real devices carry the address of their transport, not ours.
-            return inbound == .ping ? [send(.pong, to: message.sourceID, now: now)] : []
+            let asker = message.sourceID.isEmpty ? CastAddress.platformReceiver : message.sourceID
+            return inbound == .ping ? [send(.pong, to: asker, now: now)] : []
         }
         guard message.destinationID == sourceID || message.destinationID == CastAddress.broadcast else { return [] }
         var actions: [Action]

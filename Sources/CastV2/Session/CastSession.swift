@@ -147,7 +147,10 @@ public actor CastSession {
         handles[id] = handle
         consents[id] = consent
         // Whatever failed before has nothing to do with what is loaded now.
-        if case .media(.load, _, _) = request { state.mediaFailure = nil }
+        if case .media(.load, _, _) = request, state.mediaFailure != nil {
+            state.mediaFailure = nil
+            publish()
+        }
         await apply(actions)
         return handle
     }
@@ -329,6 +332,7 @@ public actor CastSession {
     }
 
     private func publish() {
+        state.revision += 1
         for reader in readers.values { reader.yield(state) }
     }
 

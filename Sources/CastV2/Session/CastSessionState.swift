@@ -12,6 +12,8 @@ public struct CastSessionState: Sendable, Hashable {
         case gone(by: CastApplication?)
     }
 
+    /// Grows with every change, to tell newer from older.
+    public var revision = 0
     public var connection = Connection.open
     /// Nil until the device has told.
     public var receiver: CastReceiverStatus?
