@@ -148,12 +148,10 @@ struct AvahiOutage: Sendable, Hashable {
     /// Not even a client that waits for the daemon could be made. The library then says “no daemon” where the bus's socket
     /// is missing: for the daemon alone it would have waited.
     init(connecting error: Int32) {
-        if error == Int32(AVAHI_ERR_NO_DAEMON) || error == Int32(AVAHI_ERR_DBUS_ERROR) {
-            message = "the system message bus (D-Bus), by which Avahi is asked, does not answer"
-            hint = "Start the services dbus and avahi-daemon, or name receivers by --device"
-        } else {
-            self.init(error: error)
-        }
+        self.init(error: error)
+        guard error == Int32(AVAHI_ERR_NO_DAEMON) || error == Int32(AVAHI_ERR_DBUS_ERROR) else { return }
+        message = "the system message bus (D-Bus), by which Avahi is asked, does not answer"
+        hint = "Start the services dbus and avahi-daemon, or name receivers by --device"
     }
 
     init(error: Int32) {

@@ -174,6 +174,7 @@ struct AvahiLabTests {
             _ = try await publisher.publish(service(cast, "tv", port: 8009, at: "10.77.0.4"))
             try doomed.announce()
             #expect(await eventually { await watcher.records.count == 2 })
+            #expect(await eventually { await watcher.count(.complete) == 1 })
 
             try Lab.avahi(verb)
             #expect(await eventually { await watcher.count(.unavailable) == 1 })
