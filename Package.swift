@@ -139,7 +139,10 @@ let package = Package(
             ]),
         tests(
             "EndToEndTests",
-            ["RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", nio, nioPosix, nioHTTP, subprocess],
+            [
+                "RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", nio, nioPosix, nioHTTP,
+                subprocess,
+            ],
             exclude: ["peers"]),
     ]
 )
