@@ -22,3 +22,9 @@ public struct RouterCommand: AsyncParsableCommand {
 
     public init() {}
 }
+
+/// The whole program.
+public enum RouterProgram {
+    /// Reads the process's arguments, does what they say and exits with the status of `interfaces.md` 1.3.
+    public static func run() async { await RouterCommand.main() }
+}

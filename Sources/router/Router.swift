@@ -2,5 +2,5 @@ import RouterCommands
 
 @main
 enum Router {
-    static func main() async { await RouterCommand.main() }
+    static func main() async { await RouterProgram.run() }
 }

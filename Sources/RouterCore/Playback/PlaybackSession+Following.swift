@@ -44,7 +44,7 @@ extension PlaybackSession {
 
     func follow(_ index: Int, _ session: any RouteSession, generation: Int) async {
         for await update in session.updates() {
-            guard members[index].generation == generation, !ended else { return }
+            guard members[index].generation == generation, !ended, !ending else { return }
             await apply(update, to: index)
         }
     }
