@@ -101,7 +101,7 @@ let package = Package(
             "SimulatedReceivers",
             [
                 "CastV2", "AirPlay", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL", "CSodium", nio,
-                nioPosix, nioHTTP, nioSSL, subprocess, logging,
+                nioPosix, nioHTTP, nioSSL, protobuf, subprocess, logging,
             ]),
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),
 
@@ -123,12 +123,20 @@ let package = Package(
             ]),
         tests("MediaTests", ["Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec"]),
         tests(
-            "AvahiDiscoveryTests", ["AvahiDiscovery", "RouteBackend", "RouteModel", "CastBackend", "AirPlayBackend"]),
+            "AvahiDiscoveryTests",
+            ["AvahiDiscovery", "RouteBackend", "RouteModel", "RouterTestKit", "CastBackend", "AirPlayBackend"]),
         tests("RouterCoreTests", ["RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
         tests("RouterDaemonTests", ["RouterDaemon", "RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
         tests("RouterCommandsTests", ["RouterCommands", "RouteModel", argumentParser]),
-        tests("SimulatedReceiversTests", ["SimulatedReceivers", "CastV2", "AirPlay", nio, nioPosix, nioSSL]),
-        tests("EndToEndTests", ["RouteModel", "RouterCommands"]),
+        tests(
+            "SimulatedReceiversTests",
+            [
+                "SimulatedReceivers", "CastV2", "AirPlay", "RouteBackend", "RouterTestKit", "COpenSSL", nio, nioPosix,
+                nioHTTP, nioSSL, protobuf,
+            ]),
+        tests(
+            "EndToEndTests",
+            ["RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", nio, nioPosix, nioHTTP, subprocess]),
     ]
 )
