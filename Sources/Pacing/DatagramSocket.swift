@@ -16,10 +16,8 @@ public final class DatagramSocket: Sendable {
     /// The port it is bound to.
     public let port: Int
 
-    /// Bound to any address of this host, of the family of `peer`.
-    ///
-    /// - Parameter connected: sends to `peer` only, receives from it only, and hears of it when its port is closed.
-    public init(towards peer: DatagramAddress, connected: Bool) throws(DatagramSocketError) {
+    /// Bound to a free port of any address of this host, of the family of `peer`.
+    public init(towards peer: DatagramAddress) throws(DatagramSocketError) {
         let descriptor = socket(peer.family, Int32(SOCK_DGRAM.rawValue), 0)
         guard descriptor >= 0 else { throw DatagramSocketError(code: errno, operation: "socket") }
         // A deinit does not run where an init throws.
@@ -33,10 +31,6 @@ public final class DatagramSocket: Sendable {
         }
         let bound = peer.unspecified.withSockaddr { bind(descriptor, $0, $1) }
         guard bound == 0 else { throw failure("bind") }
-        if connected {
-            let result = peer.withSockaddr { connect(descriptor, $0, $1) }
-            guard result == 0 else { throw failure("connect") }
-        }
         var storage = [UInt8](repeating: 0, count: MemoryLayout<sockaddr_in6>.size)
         var length = socklen_t(storage.count)
         let named = storage.withUnsafeMutableBytes { raw in
@@ -48,6 +42,12 @@ public final class DatagramSocket: Sendable {
     }
 
     deinit { close(descriptor) }
+
+    /// From now on sends to `peer` only, receives from it only, and hears of it when its port is closed.
+    public func connect(to peer: DatagramAddress) throws(DatagramSocketError) {
+        let result = peer.withSockaddr { Foundation.connect(descriptor, $0, $1) }
+        guard result == 0 else { throw DatagramSocketError(code: errno, operation: "connect") }
+    }
 
     /// Sends one datagram; what the network does not take is lost, as datagrams are.
     ///

@@ -17,26 +17,34 @@ public final class PacedStream: Sendable {
         }
     }
 
-    public let ring: PacketRing
-    /// Connected to where the packets go.
-    let audio: DatagramSocket
-    let beat: @Sendable ([UInt8]) -> Void
-    let listeners: [Listener]
-    let failed: @Sendable (Int32) -> Void
+    /// What is sent.
+    public struct Output: Sendable {
+        public var ring: PacketRing
+        /// Connected to where the ring's packets go.
+        public var socket: DatagramSocket
+        /// Sends a packet of the ring's beat.
+        public var beat: @Sendable ([UInt8]) -> Void
+        /// A send failed with this `errno` (the peer's port is closed, the network is unreachable). Called on the
+        /// sending thread, at most once a second.
+        public var failed: @Sendable (Int32) -> Void
 
-    /// - Parameters:
-    ///   - audio: connected to where the packets go.
-    ///   - beat: sends a packet of the ring's beat.
-    ///   - failed: a send failed with this `errno` (the peer's port is closed, the network is unreachable). Called on
-    ///     the sending thread, at most once a second.
-    public init(
-        ring: PacketRing, audio: DatagramSocket, beat: @escaping @Sendable ([UInt8]) -> Void, listeners: [Listener],
-        failed: @escaping @Sendable (Int32) -> Void
-    ) {
-        self.ring = ring
-        self.audio = audio
-        self.beat = beat
+        public init(
+            ring: PacketRing, socket: DatagramSocket, beat: @escaping @Sendable ([UInt8]) -> Void,
+            failed: @escaping @Sendable (Int32) -> Void
+        ) {
+            self.ring = ring
+            self.socket = socket
+            self.beat = beat
+            self.failed = failed
+        }
+    }
+
+    let output: Output?
+    let listeners: [Listener]
+
+    /// - Parameter output: nil for a stream that only answers.
+    public init(output: Output?, listeners: [Listener]) {
+        self.output = output
         self.listeners = listeners
-        self.failed = failed
     }
 }

@@ -30,7 +30,7 @@ public final class Pacer: Sendable {
 
     /// Ends serving a stream: when this returns nothing of it is used any more.
     public func remove(_ stream: PacedStream) async {
-        stream.ring.dropPending()
+        stream.output?.ring.dropPending()
         await withCheckedContinuation { continuation in
             commands.send(.remove(stream, done: { continuation.resume() }))
         }
@@ -129,8 +129,9 @@ private struct PacerLoop {
     private mutating func serve() -> Int64? {
         var next: Int64?
         for stream in streams {
+            guard let output = stream.output else { continue }
             let now = cposix_monotonic_nanoseconds()
-            let served = stream.ring.serve(at: now, beat: stream.beat) { stream.audio.send(burst: $0) }
+            let served = output.ring.serve(at: now, beat: output.beat) { output.socket.send(burst: $0) }
             if let wake = served.next { next = min(next ?? .max, wake) }
             if served.error != 0, served.error != EAGAIN { report(served.error, of: stream, at: now) }
         }
@@ -141,7 +142,7 @@ private struct PacerLoop {
         let id = ObjectIdentifier(stream)
         if let last = failedAt[id], now - last < 1_000_000_000 { return }
         failedAt[id] = now
-        stream.failed(error)
+        stream.output?.failed(error)
     }
 
     private func receive(_ listener: PacedStream.Listener, into buffer: UnsafeMutableRawBufferPointer) {
