@@ -49,6 +49,7 @@ enum CastTransportErrors {
             let plain = ["WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "INVALID_OUTER_RECORD_TYPE"]
             if plain.contains(where: text.contains) { return .notTLS }
             if case .sslError(let stack) = reason {
+                if stack.contains(.eofDuringHandshake) { return .closedByPeer }
                 return .tlsFailed(stack.first.map { String(describing: $0) } ?? "handshake failed")
             }
             return .closedByPeer
