@@ -53,6 +53,11 @@ struct ArchitectureTests {
     @Test("libraries do not print")
     func printing() { expectNone(Rules.printing(sources)) }
 
+    @Test("tests are written for Swift Testing: run.sh runs no other")
+    func oneTestLibrary() throws {
+        expectNone(Rules.otherTestLibraries(try SourceTree.files(in: ["Tests"], endings: [".swift"])))
+    }
+
     private func expectNone(_ findings: [String], sourceLocation: SourceLocation = #_sourceLocation) {
         #expect(findings.isEmpty, "\(findings.joined(separator: "\n"))", sourceLocation: sourceLocation)
     }

@@ -60,7 +60,7 @@ enum ModuleTable {
             ["HomeKitPairing", "CPlist", "COpenSSL", "CSodium"], [.nio, .protobuf, .logging]),
         "Pacing": ModuleRow(["CPosix"]),
         "Media": ModuleRow(
-            ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL"], [.hummingbird, .subprocess, .logging]),
+            ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL"], [.nio, .hummingbird, .subprocess, .logging]),
         // Adapters
         "AvahiDiscovery": ModuleRow(["RouteModel", "RouteBackend", "CAvahi"]),
         "CastBackend": ModuleRow(["RouteModel", "RouteBackend", "Pacing", "CastV2"], [.logging]),
@@ -85,12 +85,13 @@ enum ModuleTable {
             ["RouteModel", "RouterAPI", "SceneScript", "RouterDaemon", "SimulatedReceivers"],
             [.argumentParser, .logging]),
         "router": ModuleRow(["RouterCommands"]),
-        // Stand-ins. The contract's ServicePublishing is how AvahiDiscovery is spoken to, hence the first two.
+        // Stand-ins. The contract's ServicePublishing is how AvahiDiscovery is spoken to, hence the first two; protobuf,
+        // because the codec that it shares with CastV2 hands out generated messages.
         "SimulatedReceivers": ModuleRow(
             [
                 "RouteModel", "RouteBackend", "CastV2", "AirPlay", "HomeKitPairing", "AvahiDiscovery", "CAVCodec",
                 "COpenSSL", "CSodium",
-            ], [.nio, .nioSSL, .hummingbird, .subprocess, .logging]),
+            ], [.nio, .nioSSL, .protobuf, .hummingbird, .subprocess, .logging]),
         "RouterTestKit": ModuleRow(["RouteModel", "RouteBackend"]),
     ]
 

@@ -96,6 +96,12 @@ enum Rules {
         }
     }
 
+    static func otherTestLibraries(_ files: [SourceFile]) -> [String] {
+        files.flatMap { file in
+            SwiftCode(file.text).imports.filter { $0.module == "XCTest" }.map { "\(file.path):\($0.line): XCTest" }
+        }
+    }
+
     /// `wanted` is a whole path, a folder ending in "/", or an ending beginning with ".".
     private static func matches(_ path: String, _ wanted: String) -> Bool {
         if wanted.hasPrefix(".") { return path.hasSuffix(wanted) }

@@ -136,4 +136,10 @@ struct RulesTests {
         #expect(Rules.printing([file("Sources/RouterCore/A.swift", text)]).count == 2)
         #expect(Rules.printing([file("Sources/RouterCommands/A.swift", text)]).isEmpty)
     }
+
+    @Test("a test that run.sh would not run is found")
+    func testLibraries() {
+        #expect(Rules.otherTestLibraries([file("Tests/A/A.swift", "import XCTest")]).count == 1)
+        #expect(Rules.otherTestLibraries([file("Tests/A/A.swift", "import Testing")]).isEmpty)
+    }
 }
