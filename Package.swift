@@ -90,7 +90,8 @@ let package = Package(
         module(
             "RouterDaemon",
             [
-                "RouteModel", "RouteBackend", "RouterCore", "RouterStore", "Media", "AvahiDiscovery", "CastBackend",
+                "RouteModel", "RouteBackend", "RouterCore", "RouterStore", "Media", "Pacing", "AvahiDiscovery",
+                "CastBackend",
                 "AirPlayBackend", yams, logging,
             ]),
         module(

@@ -136,6 +136,14 @@ public actor AirPlayRouteSession: RouteSession {
     /// What became of the packets so far.
     public nonisolated var statistics: PacingStatistics { datagrams.ring.statistics }
 
+    public nonisolated var delivered: DeliveryStatistics? {
+        let statistics = statistics
+        return DeliveryStatistics(
+            packetsSent: statistics.sent, packetsResent: statistics.resent, packetsMissed: statistics.resendsMissed,
+            latenessMedianMicroseconds: Int(statistics.medianLateness / 1000),
+            latenessMaximumMicroseconds: Int(statistics.maximumLateness / 1000))
+    }
+
     public func load(_ media: PreparedMedia, timeline: Timeline?, autoplay: Bool) async throws {
         guard case .push(let push) = media else {
             throw RouterError(

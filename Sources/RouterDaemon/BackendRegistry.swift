@@ -1,12 +1,15 @@
 import AirPlayBackend
 import CastBackend
 import Logging
+import Pacing
 import RouteBackend
 import RouteModel
 
 /// What a backend is made with.
 struct BackendContext: Sendable {
     var clock: any HostClock
+    /// The process's one sending thread.
+    var pacer: Pacer
     var logger: Logger
 }
 
@@ -18,7 +21,7 @@ enum BackendRegistry {
     }
 
     static let rows: [Row] = [
-        Row(family: .airplay) { AirPlayProvider(clock: $0.clock, logger: $0.logger) },
+        Row(family: .airplay) { AirPlayProvider(clock: $0.clock, pacer: $0.pacer, logger: $0.logger) },
         Row(family: .cast) { CastProvider(clock: $0.clock, logger: $0.logger) },
     ]
 }

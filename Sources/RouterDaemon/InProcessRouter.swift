@@ -2,6 +2,7 @@ import AvahiDiscovery
 import Foundation
 import Logging
 import Media
+import Pacing
 import RouteBackend
 import RouteModel
 import RouterCore
@@ -51,7 +52,7 @@ public enum InProcessRouter {
         _ setup: RouterSetup, _ body: @escaping @Sendable (any RouterControlling) async throws -> Value
     ) async throws -> Value {
         let clock = SystemHostClock()
-        let context = BackendContext(clock: clock, logger: setup.logger)
+        let context = BackendContext(clock: clock, pacer: try pacer(setup.logger), logger: setup.logger)
         let providers = BackendRegistry.rows.map { $0.make(context) }
         let stated = try statedEndpoints(setup, providers: providers)
         let media = MediaLibrary(
@@ -80,6 +81,20 @@ public enum InProcessRouter {
             await media.stop()
             group.cancelAll()
             return try result.get()
+        }
+    }
+
+    private static func pacer(_ logger: Logger) throws -> Pacer {
+        do {
+            return try Pacer { code in
+                logger.warning(
+                    "no real-time priority for the sending thread (\(String(cString: strerror(code)))): on a busy machine sound may stutter"
+                )
+            }
+        } catch {
+            throw RouterError(
+                .internal, "the sending thread could not be started", hint: "Check the limit of open files (ulimit -n)",
+                causes: [String(describing: error)])
         }
     }
 

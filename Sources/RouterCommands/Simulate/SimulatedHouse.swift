@@ -46,7 +46,7 @@ actor SimulatedHouse {
     }
 
     private func start(_ configuration: SimulatedCastConfiguration) async throws {
-        let receiver = SimulatedCastReceiver(configuration, logger: logger)
+        let receiver = try SimulatedCastReceiver(configuration, logger: logger)
         let ports = try await receiver.start()
         cast.append(receiver)
         add(configuration.name, .cast, "cast", configuration.host, ports.port, configuration.recordingFolder)
@@ -63,7 +63,7 @@ actor SimulatedHouse {
         add(configuration.name, .airplay, "raop", configuration.host, port, configuration.recordingFolder)
         try await announce(
             PublishedService(
-                type: "_raop._tcp", name: await receiver.serviceName, port: port, txt: await receiver.txtRecord,
+                type: "_raop._tcp", name: receiver.serviceName, port: port, txt: receiver.txtRecord,
                 address: configuration.host))
     }
 

@@ -76,6 +76,6 @@ struct Member: Sendable {
         return SessionMember(
             route: route, name: name, endpoint: endpoint?.id, protocol: endpoint?.protocol, connection: connection,
             media: media, volume: volume, volumeHandling: session?.descriptor.volume.handling ?? .adjustable,
-            error: error)
+            error: error, delivery: session?.delivered)
     }
 }
