@@ -47,9 +47,8 @@ check() {
         echo "ok      $name ($((SECONDS - start)) s)"
     else
         failed=$((failed + 1))
-        echo "FAILED  $name ($((SECONDS - start)) s); the end of $log:"
-        grep -E '^[^ ].*(error|warning):' "$log" | sort -u | head -n 20 | sed 's/^/        /'
-        tail -n 20 "$log" | sed 's/^/        /'
+        echo "FAILED  $name ($((SECONDS - start)) s); more in $log:"
+        { grep -E '^[^ ].*(error|warning):' "$log" || tail -n 20 "$log"; } | awk '!seen[$0]++' | head -n 20 | sed 's/^/        /'
         return 1
     fi
 }
@@ -67,27 +66,22 @@ format() {
     swift format lint -s -r -p "${folders[@]}" Package.swift
 }
 
-# Warnings of our own sources are errors. Only files that are compiled warn, so the finding is kept until a build of the
-# same files is clean.
-build() {
-    local log=$logs/build-output.log kept=$root/.build/own-warnings status=0
-    swift build --build-tests >"$log" 2>&1 || status=$?
-    cat "$log"
-    [ $status = 0 ] || return $status
-    touch "$kept"
-    grep -E "^($root/)?(Sources|Tests|Samples)/[^:]*:[0-9]+:[0-9]+: warning: " "$log" | sort -u >"$kept.new"
-    local line file
+build() { swift build --build-tests; }
+
+# Warnings of our own sources are errors. Only files that are compiled warn, so a finding is kept for as long as its file
+# is as it was when the last build began.
+own_warnings() {
+    local kept=$root/.build/own-warnings line file
+    touch -a "$kept"
+    grep -E "^($root/)?(Sources|Tests|Samples)/[^:]*:[0-9]+:[0-9]+: warning: " "$logs/build.log" >"$kept.new"
     while IFS= read -r line; do
         file=${line%%:*}
-        # Compiled again without a warning, or gone: it is cured.
-        if [ "$file" -ot "$kept" ] && [ -e "$file" ]; then echo "$line" >>"$kept.new"; fi
+        if [ -e "$file" ] && [ "$file" -ot "$kept" ]; then echo "$line" >>"$kept.new"; fi
     done <"$kept"
-    sort -u "$kept.new" >"$kept"
+    sort -u "$kept.new" | tee "$kept"
     rm -f "$kept.new"
-    if [ -s "$kept" ]; then
-        cat "$kept"
-        return 1
-    fi
+    touch -r "$logs/build-began" "$kept"
+    [ ! -s "$kept" ]
 }
 
 # run_tests NAME PREFIX... :: ARGUMENTS...: runs the test bundle, events to NAME.events.
@@ -99,6 +93,7 @@ run_tests() {
     ${prefix[@]+"${prefix[@]}"} timeout --kill-after=10 "$limit" "$bundle" --testing-library swift-testing \
         --event-stream-version 0 --event-stream-output-path "$logs/$name.events" "$@" >"$logs/$name.log" 2>&1 ||
         status=$?
+    [ $status -lt 128 ] || grep -m 3 -E 'Fatal error|crashed' "$logs/$name.log" | sed 's/^/        /'
     [ $status != 124 ] || echo "        the $name run was ended after $limit s"
     [ -s "$logs/$name.events" ] || { tail -n 20 "$logs/$name.log"; return 1; }
     return $status
@@ -106,7 +101,9 @@ run_tests() {
 
 check "set-up" set_up || finish
 check "format" format
+touch "$logs/build-began"
 if check "build" build; then
+    check "warnings" own_warnings
     check "generated code" Protocols/generate.sh --check
 else
     finish

@@ -103,7 +103,7 @@ def main():
         for text in test.said[:12]:
             print("       " + text.replace("\n", "\n       "))
     for test in skipped:
-        print("skipped %s: %s" % (test.id, "; ".join(test.reasons) or "it was not run"))
+        print("skipped %s: %s" % (test.id, "; ".join(dict.fromkeys(test.reasons)) or "it was not run"))
     print(sum(1 for t in tests.values() if t.passed and not t.failed), len(failed), len(skipped))
 
 
