@@ -125,7 +125,9 @@ struct SimulateCommand: AsyncParsableCommand {
             return
         }
         guard !options.noProgress else { return }
-        let details = event.details.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+        let details = event.details.sorted { $0.key < $1.key }.map { key, value in
+            "\(key)=\((try? Renderer.jsonLine(value)) ?? "")"
+        }.joined(separator: " ")
         console.out(Console.clean("\(name)\t\(event.word)\t\(details)"))
     }
 
