@@ -109,6 +109,8 @@ let package = Package(
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),
 
         // Tests
+        .target(
+            name: "PeerSupport", dependencies: ["RouterTestKit"], path: "Tests/PeerSupport", swiftSettings: strict),
         tests("ArchitectureTests", []),
         tests("RouteModelTests", ["RouteModel"]),
         tests("RouteBackendTests", ["RouteBackend", "RouteModel", "RouterTestKit"]),
@@ -141,8 +143,8 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                "RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", nio, nioPosix, nioHTTP,
-                subprocess,
+                "RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", "PeerSupport", "router", nio,
+                nioPosix, nioHTTP, subprocess,
             ],
             exclude: ["peers"]),
     ]
