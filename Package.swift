@@ -101,7 +101,7 @@ let package = Package(
             "SimulatedReceivers",
             [
                 "CastV2", "AirPlay", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL", "CSodium", nio,
-                nioPosix, nioHTTP, nioSSL, subprocess, logging,
+                nioPosix, nioHTTP, nioSSL, protobuf, subprocess, logging,
             ]),
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),
 
@@ -128,7 +128,15 @@ let package = Package(
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
         tests("RouterDaemonTests", ["RouterDaemon", "RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
         tests("RouterCommandsTests", ["RouterCommands", "RouteModel", argumentParser]),
-        tests("SimulatedReceiversTests", ["SimulatedReceivers", "CastV2", "AirPlay", nio, nioPosix, nioSSL]),
-        tests("EndToEndTests", ["RouteModel", "RouterCommands"], exclude: ["peers"]),
+        tests(
+            "SimulatedReceiversTests",
+            [
+                "SimulatedReceivers", "CastV2", "AirPlay", "RouteBackend", "RouterTestKit", "COpenSSL", nio, nioPosix,
+                nioHTTP, nioSSL, protobuf,
+            ]),
+        tests(
+            "EndToEndTests",
+            ["RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", nio, nioPosix, nioHTTP, subprocess],
+            exclude: ["peers"]),
     ]
 )
