@@ -169,8 +169,8 @@ actor Watch {
     }
 }
 
-/// A file of noise.
-struct MediaFile {
+/// A file of noise, for as long as it is held.
+final class MediaFile: Sendable {
     let path: String
     let sha256: String
 
@@ -193,4 +193,6 @@ struct MediaFile {
         sum.waitUntilExit()
         sha256 = String(text.prefix(64))
     }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
 }

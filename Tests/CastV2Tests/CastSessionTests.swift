@@ -6,11 +6,15 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct CastSessionTests {
     private let logger = Logger(label: "test")
 
-    private func connect(_ port: Int, host: String = "127.0.0.1", clock: ManualClock = ManualClock()) async throws
+    private func connect(
+        _ port: Int, host: String = "127.0.0.1", clock: ManualClock = ManualClock(),
+        timeouts: CastTimeouts = CastTimeouts()
+    ) async throws
         -> CastSession
     {
         try await CastSession.connect(
-            CastSession.Configuration(host: host, port: port, sourceID: "me"), clock: CastClock(clock), logger: logger)
+            CastSession.Configuration(host: host, port: port, sourceID: "me", timeouts: timeouts),
+            clock: CastClock(clock), logger: logger)
     }
 
     /// How connecting and the first status end.
@@ -235,7 +239,10 @@ import Testing
             ])
         }
         let clock = ManualClock()
-        let session = try await connect(server.port, clock: clock)
+        // The clock of this test runs ahead of answers to heartbeats.
+        var timeouts = CastTimeouts()
+        timeouts.giveUpAfter = .max / 2
+        let session = try await connect(server.port, clock: clock, timeouts: timeouts)
         _ = try await session.launchOrJoin(appID: "CC1AD845")
         #expect(await eventually { await session.current.media.current?.playerState == .playing })
         let observed = await session.current.media.current?.observed
