@@ -74,6 +74,8 @@ struct MinimalReceiverTests {
         #expect(try await session.perform(.stop) == .succeeded)
         #expect(await eventually { await watch.last?.stopReason == .cancelled })
         await session.end(.stop)
+        // What it prints is read in order: after this line, all that it was asked is known.
+        #expect(await eventually { await !receiver.events("disconnected").isEmpty })
         // The app was there before us and stays.
         #expect(await receiver.messages().filter { $0 == "STOP" }.count == 1)
         #expect(await receiver.messages().filter { $0 == "SET_VOLUME" }.count == 2)
