@@ -117,7 +117,7 @@ let package = Package(
         tests("CastV2Tests", ["CastV2", "COpenSSL", "RouterTestKit", nio, nioPosix, nioSSL, logging]),
         tests(
             "CastBackendTests",
-            ["CastBackend", "CastV2", "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers"]),
+            ["PeerSupport", "CastBackend", "CastV2", "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers"]),
         tests("AirPlayTests", ["AirPlay", "COpenSSL", nioEmbedded, nioTestUtils, nioPosix]),
         tests("PacingTests", ["Pacing", "CPosix"]),
         tests(

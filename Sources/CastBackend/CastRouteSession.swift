@@ -69,15 +69,18 @@ actor CastRouteSession: RouteSession {
             throw RouterError(
                 .unsupported, "a Cast device fetches a URL and takes no packets", hint: "Hand it a URL", scope: .item)
         }
+        let now = latest.value
+        // A device that was taken over is not taken back unasked.
+        if now.connection == .ended { throw ending ? cancelled() : errors.superseded(by: now.foreign) }
+        if now.connection == .failed { throw now.error ?? errors.lost(.closedByPeer) }
         try await ensureApp()
         loaded = CastLoaded(token: item.token, url: item.url, before: state.media.currentID)
         publish()
         do {
             let handle = await session.media(.load(CastLoad(item, autoplay: autoplay)))
             let updates = try mediaUpdates(await handle.result())
+            loaded?.answer(updates)
             take(await session.current)
-            loaded?.mediaSessionID = mediaSession(of: item.url, in: updates)
-            publish()
             try await untilStarted()
         } catch let error as RouterError {
             if error.code != .cancelled, error.code != .commandSuperseded { loaded?.failure = error }
@@ -105,15 +108,6 @@ actor CastRouteSession: RouteSession {
         case .cancelled: throw cancelled()
         case .failed(let failure): throw ending ? cancelled() : errors.request(failure, doing: "loading")
         }
-    }
-
-    /// The media session that the answer to LOAD speaks of. An answer may list the end of the item before as well, so
-    /// that the URL decides, and without one the newest.
-    private func mediaSession(of url: String, in updates: [CastMediaStatusUpdate]) -> Int? {
-        let ours = updates.last { $0.media?.contentID == url || $0.loading?.media?.contentID == url }
-        if let ours, let id = ours.loading?.mediaSessionID ?? ours.mediaSessionID { return id }
-        let ids = updates.compactMap { $0.loading?.mediaSessionID ?? $0.mediaSessionID }
-        return ids.max() ?? state.media.currentID
     }
 
     /// Returns when the device plays or holds the item ready, and throws when it will not.
@@ -262,16 +256,7 @@ actor CastRouteSession: RouteSession {
         // States come by two ways, and the slower one must not turn back time.
         guard new.revision >= state.revision else { return }
         state = new
-        if let loaded, loaded.mediaSessionID == nil, let current = new.media.current,
-            current.mediaSessionID != loaded.before, current.media?.contentID == loaded.url
-        {
-            // Pushed to everybody before the answer to us.
-            self.loaded?.mediaSessionID = current.mediaSessionID
-        }
-        if let id = loaded?.mediaSessionID, let status = new.media[id] {
-            let active: [CastPlayerState] = [.playing, .paused, .buffering]
-            if active.contains(status.playerState) { loaded?.started = true }
-        }
+        loaded?.observe(new.media)
         publish()
     }
 

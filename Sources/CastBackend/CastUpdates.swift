@@ -2,20 +2,6 @@ import CastV2
 import RouteBackend
 import RouteModel
 
-/// What this session loaded last.
-struct CastLoaded: Sendable, Hashable {
-    var token: MediaToken
-    var url: String
-    /// The media session that was there when this was loaded; the same URL may have played in it.
-    var before: Int?
-    /// Nil until the device has named it.
-    var mediaSessionID: Int?
-    /// The load itself has failed, with this.
-    var failure: RouterError?
-    /// The device has been seen to play it, or to hold it ready.
-    var started = false
-}
-
 /// Turns what is known of the device into the contract's updates. Pure.
 struct CastUpdates: Sendable {
     var errors: CastErrors

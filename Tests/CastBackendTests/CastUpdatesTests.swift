@@ -177,6 +177,58 @@ import Testing
         #expect(mapping.errors.opening(CancellationError()).code == .cancelled)
     }
 
+    @Test(
+        "the answer to LOAD names our media session, whatever else it lists",
+        arguments: [
+            // The end of the item before, and ours by its URL.
+            (
+                [
+                    CastMediaStatusUpdate(mediaSessionID: 4, playerState: .idle, idleReason: .interrupted),
+                    CastMediaStatusUpdate(
+                        mediaSessionID: 5, playerState: .buffering,
+                        media: CastMediaInformation(contentID: "u", contentType: "t")),
+                ], 5
+            ),
+            // No media: the newest.
+            ([CastMediaStatusUpdate(mediaSessionID: 5), CastMediaStatusUpdate(mediaSessionID: 4)], 5),
+            // Only what is being loaded.
+            (
+                [
+                    CastMediaStatusUpdate(
+                        mediaSessionID: 4, playerState: .idle, idleReason: .interrupted,
+                        loading: .init(mediaSessionID: 6, media: nil))
+                ], 6
+            ),
+            // A receiver that gives every item the same id.
+            ([CastMediaStatusUpdate(mediaSessionID: 4, playerState: .buffering)], 4),
+            // Nothing but the end of the item before; and nothing at all.
+            ([CastMediaStatusUpdate(mediaSessionID: 4, playerState: .idle, idleReason: .finished)], nil), ([], nil),
+        ] as [([CastMediaStatusUpdate], Int?)])
+    func answers(updates: [CastMediaStatusUpdate], expected: Int?) {
+        var loaded = CastLoaded(token: token, url: "u", before: 4)
+        loaded.answer(updates)
+        #expect(loaded.mediaSessionID == expected)
+    }
+
+    @Test("pushes name it too: by the URL before the answer, by being new after an empty one") func observes() {
+        let old = CastMediaStatusUpdate(mediaSessionID: 4, playerState: .idle, idleReason: .finished, media: media("u"))
+        let new = CastMediaStatusUpdate(mediaSessionID: 5, playerState: .playing)
+        for (media, answered, expected) in [
+            ([old], false, nil), ([old], true, nil), ([old, new], false, nil), ([old, new], true, 5),
+        ] as [([CastMediaStatusUpdate], Bool, Int?)] {
+            var loaded = CastLoaded(token: token, url: "u", before: 4)
+            if answered { loaded.answer([]) }
+            loaded.observe(state(media).media)
+            #expect(loaded.mediaSessionID == expected)
+            #expect(loaded.started == (expected != nil))
+        }
+        var early = CastLoaded(token: token, url: "u", before: 4)
+        early.observe(
+            state([CastMediaStatusUpdate(mediaSessionID: 5, playerState: .loading, media: media("u"))]).media)
+        #expect(early.mediaSessionID == 5)
+        #expect(!early.started)
+    }
+
     @Test("C8 C9 an item becomes a LOAD") func load() {
         var metadata = MediaMetadata(
             kind: .music, title: "T", artist: "A", album: "L", albumArtist: "AA", composer: "C", trackNumber: 3,

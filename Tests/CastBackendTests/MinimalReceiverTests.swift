@@ -1,6 +1,7 @@
 import CastBackend
 import CastV2
 import Foundation
+import PeerSupport
 import RouteBackend
 import RouteModel
 import RouterTestKit
@@ -74,6 +75,8 @@ struct MinimalReceiverTests {
         #expect(try await session.perform(.stop) == .succeeded)
         #expect(await eventually { await watch.last?.stopReason == .cancelled })
         await session.end(.stop)
+        // What it prints is read in order: after this line, all that it was asked is known.
+        #expect(await eventually { await !receiver.events("disconnected").isEmpty })
         // The app was there before us and stays.
         #expect(await receiver.messages().filter { $0 == "STOP" }.count == 1)
         #expect(await receiver.messages().filter { $0 == "SET_VOLUME" }.count == 2)
@@ -169,8 +172,8 @@ actor Watch {
     }
 }
 
-/// A file of noise.
-struct MediaFile {
+/// A file of noise, for as long as it is held.
+final class MediaFile: Sendable {
     let path: String
     let sha256: String
 
@@ -193,4 +196,6 @@ struct MediaFile {
         sum.waitUntilExit()
         sha256 = String(text.prefix(64))
     }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
 }

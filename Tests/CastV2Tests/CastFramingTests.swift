@@ -1,4 +1,5 @@
 import CastV2
+import Foundation
 import Testing
 
 @Suite struct CastFramingTests {
@@ -11,21 +12,55 @@ import Testing
         sourceID: "sender-0", destinationID: "web-1", namespace: CastNamespace.media,
         payload: .text(String(repeating: "å", count: 9000)))
 
-    /// `Protocols/cast/vectors/ping.hex`: derived by hand from the field table.
-    static let pingFrame: [UInt8] =
-        [0, 0, 0, 0x54, 0x08, 0x00, 0x12, 0x08] + Array("sender-0".utf8) + [0x1a, 0x0a] + Array("receiver-0".utf8)
-        + [0x22, 0x27] + Array("urn:x-cast:com.google.cast.tp.heartbeat".utf8) + [0x28, 0x00, 0x32, 0x0f]
-        + Array(#"{"type":"PING"}"#.utf8)
+    /// Bytes of a file in `Protocols/cast/vectors`, which were derived without our code.
+    private static func vector(_ name: String) throws -> [UInt8] {
+        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../Protocols/cast/vectors/\(name).hex")
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        let digits = Array(lines.filter { !$0.hasPrefix("#") }.joined().utf8)
+        return stride(from: 0, to: digits.count - 1, by: 2).compactMap {
+            UInt8(String(decoding: digits[$0...$0 + 1], as: UTF8.self), radix: 16)
+        }
+    }
 
-    @Test func encodesTheVector() throws {
-        let frame = try CastFraming.encode(Self.ping)
-        // The length is that of the body: 4 + 8 + 2 + 10 + 2 + 39 + 2 + 2 + 15 bytes.
-        #expect(frame.count == 4 + 0x54)
-        #expect(frame == Self.pingFrame)
+    private static func text(_ text: String, _ namespace: String, from: String, to: String) -> CastMessage {
+        CastMessage(sourceID: from, destinationID: to, namespace: namespace, payload: .text(text))
+    }
+
+    @Test(
+        "the vectors, read and written",
+        arguments: [
+            ("ping", [ping]),
+            ("connect", [text(#"{"type":"CONNECT"}"#, CastNamespace.connection, from: "sender-0", to: "receiver-0")]),
+            (
+                "auth-challenge-empty",
+                [
+                    CastMessage(
+                        sourceID: "sender-vlc", destinationID: "receiver-0",
+                        namespace: CastNamespace.deviceAuthentication, payload: .binary([0x0a, 0x00]))
+                ]
+            ),
+            (
+                "launch-two-frames",
+                [
+                    text(
+                        #"{"type":"LAUNCH_STATUS","launchRequestId":2,"status":"USER_ALLOWED"}"#,
+                        CastNamespace.receiver,
+                        from: "receiver-0", to: "sender-0"),
+                    text(
+                        #"{"type":"RECEIVER_STATUS","requestId":2,"status":{}}"#, CastNamespace.receiver,
+                        from: "receiver-0", to: "sender-0"),
+                ]
+            ),
+        ])
+    func vectors(name: String, messages: [CastMessage]) throws {
+        let bytes = try Self.vector(name)
+        #expect(try messages.flatMap { try CastFraming.encode($0) } == bytes)
         var decoder = CastFrameDecoder()
-        decoder.append(frame)
-        #expect(try decoder.next() == Self.ping)
-        #expect(try decoder.next() == nil)
+        decoder.append(bytes)
+        var result: [CastMessage] = []
+        while let message = try decoder.next() { result.append(message) }
+        #expect(result == messages)
     }
 
     @Test("the same messages come out byte by byte, in one lump, and in pieces of every size")
@@ -52,49 +87,36 @@ import Testing
         #expect(try decoder.next() == Self.binary)
     }
 
-    struct Malformed: Sendable, CustomTestStringConvertible {
-        var testDescription: String
-        var bytes: [UInt8]
-        var error: CastFramingError
-    }
+    @Test(
+        "malformed input by name",
+        arguments: [
+            ("bad-length-zero", CastFramingError.emptyFrame),
+            ("bad-length-4gib", .frameTooLong(announced: 4_294_967_295)),
+            ("bad-length-one-over", .frameTooLong(announced: 65_537)),
+            ("bad-http", .frameTooLong(announced: 0x4854_5450)),
+            ("bad-proto", .malformedMessage),
+            ("bad-utf8", .malformedMessage),
+            ("bad-field-overrun", .malformedMessage),
+        ])
+    func malformed(name: String, error: CastFramingError) throws { try refuse(Self.vector(name), with: error) }
 
-    static let malformed = [
-        Malformed(testDescription: "length 0", bytes: [0, 0, 0, 0], error: .emptyFrame),
-        Malformed(
-            testDescription: "length 4 GiB - 1", bytes: [0xff, 0xff, 0xff, 0xff],
-            error: .frameTooLong(announced: 4_294_967_295)),
-        Malformed(
-            testDescription: "one byte too long", bytes: [0, 1, 0, 1], error: .frameTooLong(announced: 65_537)),
-        Malformed(
-            testDescription: "HTTP", bytes: Array("HTTP/1.1 400 Bad Request\r\n".utf8),
-            error: .frameTooLong(announced: 0x4854_5450)),
-        Malformed(testDescription: "no protobuf", bytes: [0, 0, 0, 3, 0xff, 0xff, 0xff], error: .malformedMessage),
-        Malformed(
-            testDescription: "a field that runs past the end", bytes: [0, 0, 0, 3, 0x12, 0x20, 0x41],
-            error: .malformedMessage),
-        Malformed(
-            testDescription: "source is not UTF-8", bytes: [0, 0, 0, 4, 0x12, 0x02, 0xc3, 0x28],
-            error: .malformedMessage),
-        Malformed(
-            testDescription: "a chunk of a longer message", bytes: [0, 0, 0, 4, 0x08, 0x01, 0x40, 0x01],
-            error: .chunkedMessage),
-    ]
+    @Test("a chunk of a longer message is refused")
+    func chunked() throws { try refuse([0, 0, 0, 4, 0x08, 0x01, 0x40, 0x01], with: .chunkedMessage) }
 
-    @Test(arguments: malformed)
-    func refuses(_ input: Malformed) {
+    private func refuse(_ bytes: [UInt8], with error: CastFramingError) throws {
         for dripping in [true, false] {
             var decoder = CastFrameDecoder()
             var caught: CastFramingError?
-            for piece in dripping ? input.bytes.map({ [$0] }) : [input.bytes] {
+            for piece in dripping ? bytes.map({ [$0] }) : [bytes] {
                 decoder.append(piece)
                 do {
                     #expect(try decoder.next() == nil)
                 } catch { caught = caught ?? error }
             }
-            #expect(caught == input.error)
+            #expect(caught == error)
             // It stays broken, whatever comes.
-            decoder.append(Self.pingFrame)
-            #expect(throws: input.error) { try decoder.next() }
+            decoder.append(try CastFraming.encode(Self.ping))
+            #expect(throws: error) { try decoder.next() }
             #expect(decoder.bufferedBytes == 0)
         }
     }

@@ -1,16 +1,21 @@
 import CastV2
 import Logging
 import RouterTestKit
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct CastSessionTests {
     private let logger = Logger(label: "test")
 
-    private func connect(_ port: Int, host: String = "127.0.0.1", clock: ManualClock = ManualClock()) async throws
+    private func connect(
+        _ port: Int, host: String = "127.0.0.1", clock: ManualClock = ManualClock(),
+        timeouts: CastTimeouts = CastTimeouts()
+    ) async throws
         -> CastSession
     {
         try await CastSession.connect(
-            CastSession.Configuration(host: host, port: port, sourceID: "me"), clock: CastClock(clock), logger: logger)
+            CastSession.Configuration(host: host, port: port, sourceID: "me", timeouts: timeouts),
+            clock: CastClock(clock), logger: logger)
     }
 
     /// How connecting and the first status end.
@@ -235,7 +240,10 @@ import Testing
             ])
         }
         let clock = ManualClock()
-        let session = try await connect(server.port, clock: clock)
+        // The clock of this test runs ahead of answers to heartbeats.
+        var timeouts = CastTimeouts()
+        timeouts.giveUpAfter = .max / 2
+        let session = try await connect(server.port, clock: clock, timeouts: timeouts)
         _ = try await session.launchOrJoin(appID: "CC1AD845")
         #expect(await eventually { await session.current.media.current?.playerState == .playing })
         let observed = await session.current.media.current?.observed
@@ -245,6 +253,74 @@ import Testing
                 return await session.current.media.current?.observed != observed
             })
         #expect(clock.now() - (observed ?? 0) >= 10_000_000_000)
+        await session.end(stopApp: false)
+        await server.stop()
+    }
+
+    @Test(
+        "C3 a launch that fails in passing is tried once more, and one that cannot succeed is not",
+        arguments: [
+            ("SYSTEM_ERROR", 1, true), ("SYSTEM_ERROR", 2, false), ("CANCELLED", 1, true), ("NOT_FOUND", 1, false),
+        ])
+    func launchRetry(reason: String, failures: Int, succeeds: Bool) async throws {
+        let launches = Mutex(0)
+        let server = try await ScriptedReceiver { bytes, reply in
+            var decoder = CastFrameDecoder()
+            decoder.append(bytes)
+            while let message = try? decoder.next() {
+                guard let json = message.text.flatMap(CastJSON.init(text:)), let id = json["requestId"].int,
+                    message.namespace == CastNamespace.receiver
+                else { continue }
+                let launch = json["type"] == "LAUNCH"
+                let count = launches.withLock { count in
+                    if launch { count += 1 }
+                    return count
+                }
+                let app = launch ? #"{"appId":"A","sessionId":"s","transportId":"app"}"# : ""
+                let text =
+                    launch && count <= failures
+                    ? #"{"type":"LAUNCH_ERROR","requestId":\#(id),"reason":"\#(reason)"}"#
+                    : #"{"type":"RECEIVER_STATUS","requestId":\#(id),"status":{"applications":[\#(app)]}}"#
+                try? reply.send([
+                    CastMessage(
+                        sourceID: "receiver-0", destinationID: "me", namespace: CastNamespace.receiver,
+                        payload: .text(text))
+                ])
+            }
+        }
+        let session = try await connect(server.port)
+        if succeeds {
+            #expect(try await session.launchOrJoin(appID: "A").origin == .launched)
+        } else {
+            await #expect(throws: CastRequestFailure.launchFailed(reason: reason)) {
+                try await session.launchOrJoin(appID: "A")
+            }
+        }
+        #expect(launches.withLock { $0 } == (reason == "NOT_FOUND" ? 1 : 2))
+        await session.end(stopApp: false)
+        await server.stop()
+    }
+
+    @Test("an app that closes the connection and still runs is talked to once more, and no more") func tiredApp()
+        async throws
+    {
+        let connects = Mutex(0)
+        let server = try await receiver(running: true) { json, message, reply in
+            if json["type"] == "CONNECT", message.destinationID == "app" { connects.withLock { $0 += 1 } }
+            guard json["type"] == "PAUSE" else { return }
+            try? reply.send([
+                CastMessage(
+                    sourceID: "app", destinationID: "me", namespace: CastNamespace.connection,
+                    payload: .text(#"{"type":"CLOSE"}"#))
+            ])
+        }
+        let session = try await connect(server.port)
+        let app = try await session.launchOrJoin(appID: "CC1AD845")
+        #expect(await session.media(.pause(mediaSessionID: 1)).result() == .failed(.appClosed))
+        #expect(await eventually { connects.withLock { $0 } == 2 })
+        #expect(await session.current.runningApp == app)
+        #expect(await session.media(.pause(mediaSessionID: 1)).result() == .failed(.appClosed))
+        #expect(await eventually { await session.current.app == .gone(by: nil) })
         await session.end(stopApp: false)
         await server.stop()
     }

@@ -1,7 +1,6 @@
 import Foundation
 import RouterTestKit
 import SimulatedReceivers
-import Subprocess
 import Testing
 
 /// Senders of other projects play to the simulated Cast receiver. Judged by what they report and by what the receiver
@@ -34,14 +33,15 @@ struct CastSendersTests {
         try await withReceiver(named: "for pychromecast") { receiver, port in
             let tune = try await Tune.make(seconds: 12, as: "flac")
             defer { tune.remove() }
-            let result = try await run(
-                .path(.init(python)),
-                arguments: [
-                    PeerPrograms.script("pychromecast_session.py"), "127.0.0.1", String(port), tune.path, "audio/flac",
-                ],
-                output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
-            let report = try JSONDecoder().decode(Report.self, from: Data(result.standardOutput.utf8))
-            #expect(report.failed == nil, "\(result.standardError)")
+            let result = try await PeerPrograms.run(
+                python,
+                [PeerPrograms.script("pychromecast_session.py"), "127.0.0.1", String(port), tune.path, "audio/flac"])
+            guard result.succeeded else {
+                Issue.record("\(result.errors)\n\(await receiver.record().words)")
+                return
+            }
+            let report = try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
+            #expect(report.failed == nil, "\(result.errors)")
             #expect(report.steps.filter { !$0.reached }.map(\.step) == [])
             #expect(report["playing"]?.title == "A tune")
             #expect(abs((report["playing"]?.duration ?? 0) - 12) < 0.1)
@@ -54,7 +54,8 @@ struct CastSendersTests {
             #expect(record.fetches.allSatisfy { $0.status == 206 && $0.failure == nil })
             #expect(record.pauses.count == 1 && record.pauses[0] > 0.9)
             #expect(record.seeks == [6])
-            #expect(record.events("volume").compactMap { $0["level"]?.double }.contains(0.4))
+            let levels = record.events("volume").compactMap { $0["level"]?.double }
+            #expect(levels.contains(0.4))
             #expect(record.words.contains("stop") && record.words.contains("appStopped"))
             try expectHeard(record)
         }

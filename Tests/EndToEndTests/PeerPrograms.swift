@@ -22,9 +22,7 @@ enum PeerPrograms {
     /// The Python of the environment, if it has this module.
     static func python(with module: String, for purpose: String) async -> String? {
         guard let python = find("python3", for: purpose) else { return nil }
-        let check = try? await run(
-            .path(.init(python)), arguments: ["-c", "import \(module)"], output: .discarded, error: .discarded)
-        if check?.terminationStatus.isSuccess == true { return python }
+        if (try? await run(python, ["-c", "import \(module)"]))?.succeeded == true { return python }
         FileHandle.standardError.write(Data("skipped: \(purpose): \(python) has no module \(module)\n".utf8))
         return nil
     }
@@ -32,5 +30,21 @@ enum PeerPrograms {
     /// A file of `Tests/EndToEndTests/peers`.
     static func script(_ name: String) -> String {
         URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "peers/\(name)").path
+    }
+
+    struct Outcome: Sendable {
+        var succeeded: Bool
+        var output: String
+        var errors: String
+    }
+
+    /// Runs a program of a known path to its end; when the task is cancelled it is killed.
+    static func run(_ path: String, _ arguments: [String]) async throws -> Outcome {
+        // By env: a path as such needs a type of a package that this one does not depend on.
+        let result = try await Subprocess.run(
+            .name("env"), arguments: Arguments([path] + arguments), output: .string(limit: 1 << 20),
+            error: .string(limit: 1 << 20))
+        return Outcome(
+            succeeded: result.terminationStatus.isSuccess, output: result.standardOutput, errors: result.standardError)
     }
 }

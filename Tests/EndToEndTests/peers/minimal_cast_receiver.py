@@ -442,7 +442,7 @@ def main():
     options.add_argument("--launch-status", action="store_true", help="answer LAUNCH by LAUNCH_STATUS first")
     options.add_argument("--running", action="store_true", help="the app runs already, to be joined")
     options.add_argument("--duration", type=float, help="seconds that every item lasts, whatever the file says")
-    options.add_argument("--piece", type=int, default=65536, help="bytes of one Range request")
+    options.add_argument("--piece", type=int, default=16384, help="bytes of one Range request")
     options.add_argument("--load-failed", type=int, metavar="CODE", help="answer LOAD by LOAD_FAILED")
     options.add_argument("--until-eof", action="store_true", help="end when standard input does")
     options.add_argument("--never-answer", action="store_true", help="take messages, say nothing")

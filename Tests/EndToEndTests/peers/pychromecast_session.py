@@ -14,7 +14,7 @@ import time
 import uuid
 
 import pychromecast
-from pychromecast.models import CastInfo
+from pychromecast.models import CastInfo, HostServiceInfo
 
 host, port, path, content_type = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
 body = open(path, "rb").read()
@@ -53,7 +53,10 @@ url = f"http://127.0.0.1:{server.server_port}/{os.path.basename(path)}"
 
 report = {"steps": []}
 cast = pychromecast.get_chromecast_from_cast_info(
-    CastInfo(set(), uuid.UUID(int=1), "Chromecast", "under test", host, port, "cast", "Router"), None
+    CastInfo(
+        {HostServiceInfo(host, port)}, uuid.UUID(int=1), "Chromecast", "under test", host, port, "cast", "Router"
+    ),
+    None,
 )
 cast.wait(timeout=20)
 media = cast.media_controller

@@ -2,20 +2,20 @@ import Foundation
 import RouterTestKit
 
 /// A Python program of the tests, running: it prints JSON lines and ends when its standard input does.
-actor PeerProgram {
-    typealias Line = [String: any Sendable]
+public actor PeerProgram {
+    public typealias Line = [String: any Sendable]
 
     private let process = Process()
     private let input = Pipe()
     private var reader: Task<Void, Never>?
-    private(set) var lines: [Line] = []
+    public private(set) var lines: [Line] = []
 
-    static let python: String? = ["/usr/bin/python3", "/usr/local/bin/python3"].first {
+    public static let python: String? = ["/usr/bin/python3", "/usr/local/bin/python3"].first {
         FileManager.default.isExecutableFile(atPath: $0)
     }
 
     /// Why tests with it cannot run here; nil if they can.
-    static let absence: String? = {
+    public static let absence: String? = {
         guard python != nil else { return "python3 is not installed" }
         guard FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl") else {
             return "the openssl command is not installed"
@@ -26,14 +26,14 @@ actor PeerProgram {
     static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "EndToEndTests/peers")
 
-    init(_ script: String, _ arguments: [String]) throws {
+    public init(_ script: String, _ arguments: [String]) throws {
         process.executableURL = URL(filePath: Self.python ?? "/usr/bin/python3")
         process.arguments = [Self.folder.appending(path: script).path] + arguments
         process.standardInput = input
     }
 
     /// Starts it and returns the port that it listens on.
-    func start() async throws -> Int {
+    public func start() async throws -> Int {
         let output = Pipe()
         process.standardOutput = output
         let (chunks, continuation) = AsyncStream.makeStream(of: Data.self)
@@ -62,12 +62,12 @@ actor PeerProgram {
         return port
     }
 
-    func events(_ name: String) -> [Line] { lines.filter { $0["event"] as? String == name } }
+    public func events(_ name: String) -> [Line] { lines.filter { $0["event"] as? String == name } }
 
     /// Types of the messages that came in, in order.
-    func messages() -> [String] { events("message").compactMap { $0["type"] as? String } }
+    public func messages() -> [String] { events("message").compactMap { $0["type"] as? String } }
 
-    func stop() async {
+    public func stop() async {
         try? input.fileHandleForWriting.close()
         await reader?.value
         process.waitUntilExit()
