@@ -28,8 +28,10 @@ struct ByteRangesTests {
             ("bytes=99999999999999999999999-", .unsatisfiable),
             ("bytes=-0", .unsatisfiable),
             ("bytes=0-,0-,0-", .unsatisfiable),
-            ("bytes=0-0,2-2,4-4,6-6,8-8,10-10,12-12,14-14,16-16,18-18,20-20,22-22,24-24,26-26,28-28,30-30,32-32",
-                .unsatisfiable),
+            (
+                "bytes=0-0,2-2,4-4,6-6,8-8,10-10,12-12,14-14,16-16,18-18,20-20,22-22,24-24,26-26,28-28,30-30,32-32",
+                .unsatisfiable
+            ),
             ("bytes=5-1", .whole),
             ("bytes=a-b", .whole),
             ("bytes=--5", .whole),

@@ -71,6 +71,23 @@ struct RawHTTPClient: Sendable {
         return address
     }
 
+    /// Reads what still comes until the other side closes, and says how many bytes.
+    func drained(_ socket: Int32, after first: @escaping @Sendable () -> Void = {}) async -> Int {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                var chunk = [UInt8](repeating: 0, count: 1 << 16)
+                var total = 0
+                while true {
+                    let count = recv(socket, &chunk, chunk.count, 0)
+                    if count <= 0 { break }
+                    if total == 0 { first() }
+                    total += count
+                }
+                continuation.resume(returning: total)
+            }
+        }
+    }
+
     private func exchangeNow(_ request: [UInt8]) throws -> [UInt8] {
         let socket = try connected()
         defer { close(socket) }
