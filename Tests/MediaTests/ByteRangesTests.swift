@@ -78,6 +78,21 @@ struct ByteRangesTests {
         #expect(one.isNear(two) == expected)
     }
 
+    @Test(
+        "Networks of any length",
+        arguments: [
+            ("10.1.2.3", "10.1.255.9", 16, true), ("10.1.2.3", "10.2.2.3", 16, false),
+            ("10.1.2.3", "10.1.3.3", 23, true),
+            ("10.1.2.3", "10.1.4.3", 23, false), ("10.1.2.3", "10.1.2.3", 32, true),
+            ("10.1.2.3", "10.1.2.2", 32, false),
+            ("10.1.2.3", "192.168.0.1", 0, true), ("fd00::1", "10.0.0.1", 0, false),
+        ])
+    func shares(left: String, right: String, prefix: Int, expected: Bool) throws {
+        let one = try #require(NetworkAddress(left))
+        let two = try #require(NetworkAddress(right))
+        #expect(one.shares(prefix, with: two) == expected)
+    }
+
     @Test("The way to a receiver names our own address", arguments: ["127.0.0.1", "::1"])
     func local(address: String) {
         #expect(NetworkAddress.local(towards: address) == address)

@@ -156,6 +156,9 @@ struct FactsTests {
             "[mp3 @ 0x1] [warning] Estimating duration from bitrate, this may be inaccurate\n[info]   Duration: 00:00:09.00, x"
         )
         #expect(guessed.duration == nil)
+        let secret = DecoderLog(
+            "[error] https://me:word@h/x.mp3?token=abc: Server returned 403 Forbidden (access denied)")
+        #expect(secret.errors == ["https://h/x.mp3?…: Server returned 403 Forbidden (access denied)"])
         #expect(DecoderLog("[info]   Duration: N/A, start").duration == nil)
         #expect(DecoderLog("").refusal(of: source).code == .mediaUnsupported)
     }

@@ -29,7 +29,9 @@ struct MediaResponder: Sendable {
         guard request.method != .options else { return preflight(request) }
         guard path.count == 3, path[0] == "media" || path[0] == "art" else { return plain(.notFound) }
         let token = path[0] == "art" ? PublishedRegistry.artworkKey(String(path[1])) : String(path[1])
-        let address = channel.remoteAddress?.ipAddress ?? ""
+        var address = channel.remoteAddress?.ipAddress ?? ""
+        // An IPv4 client of a socket for both families.
+        if address.hasPrefix("::ffff:"), address.contains(".") { address.removeFirst("::ffff:".count) }
         let response: Response
         switch await registry.answer(token, to: address) {
         case .unknown: return plain(.notFound)
