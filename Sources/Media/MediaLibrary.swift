@@ -162,6 +162,11 @@ public actor MediaLibrary: MediaPreparing {
         switch item.source {
         case .file(let path):
             let known = try await finding(item.source)
+            guard known.finding.contentType != ContentType.hls else {
+                throw RouterError(
+                    .mediaUnsupported, "“\(item.source.label)” is a list of segments on this machine",
+                    hint: "Play it by AirPlay, or from a web server", scope: .item)
+            }
             try check(known.finding.contentType, item, requirements)
             hasArtwork = known.hasArtwork
             let base = try await base(receiver)

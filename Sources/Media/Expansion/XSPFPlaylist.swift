@@ -15,7 +15,10 @@ enum XSPFPlaylist {
         let parser = XMLParser(data: Data(bytes))
         parser.shouldResolveExternalEntities = false
         parser.delegate = reader
-        guard parser.parse(), reader.sawPlaylist else { throw Playlist.Failure.malformed("not a whole XSPF document") }
+        // The parser's own word is not enough: it takes a document that is cut off for whole.
+        guard parser.parse() || reader.isFull, reader.sawEnd || reader.isFull else {
+            throw Playlist.Failure.malformed("not a whole XSPF document")
+        }
         return reader.playlist
     }
 }
@@ -24,7 +27,8 @@ private final class XSPFReader: NSObject, XMLParserDelegate {
     private static let maximumDepth = 32
 
     var playlist = Playlist()
-    var sawPlaylist = false
+    private(set) var sawEnd = false
+    var isFull: Bool { playlist.entries.count >= Playlist.maximumEntries }
     private var path: [String] = []
     private var text = ""
     private var entry = Playlist.Entry(location: "", isURI: true)
@@ -35,9 +39,8 @@ private final class XSPFReader: NSObject, XMLParserDelegate {
     ) {
         path.append(name.lowercased())
         text = ""
-        if path == ["playlist"] { sawPlaylist = true }
         if path == ["playlist", "tracklist", "track"] { entry = Playlist.Entry(location: "", isURI: true) }
-        if path.count > Self.maximumDepth || playlist.entries.count >= Playlist.maximumEntries { parser.abortParsing() }
+        if path.count > Self.maximumDepth || isFull { parser.abortParsing() }
     }
 
     func parser(_ parser: XMLParser, foundCharacters string: String) {
@@ -56,6 +59,7 @@ private final class XSPFReader: NSObject, XMLParserDelegate {
             path.removeLast()
             text = ""
         }
+        if path == ["playlist"] { sawEnd = true }
         if path == ["playlist", "title"] { playlist.title = Playlist.clean(text) }
         guard path.starts(with: ["playlist", "tracklist", "track"]) else { return }
         if path.count == 3 {

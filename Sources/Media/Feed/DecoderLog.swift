@@ -24,7 +24,7 @@ struct DecoderLog: Sendable, Hashable {
             } else if line.contains("Estimating duration from bitrate") {
                 guessed = true
             } else if let mark = line.range(of: "[error] ") ?? line.range(of: "[fatal] "), errors.count < 20 {
-                errors.append(String(line[mark.upperBound...].prefix(300)))
+                errors.append(Self.redacted(line[mark.upperBound...].prefix(300)))
             }
         }
         if guessed { duration = nil }
@@ -77,6 +77,18 @@ struct DecoderLog: Sendable, Hashable {
         return RouterError(
             .itemFailed, "“\(source.label)” is damaged: it breaks off at \(Self.clock(reached))\(whole)",
             hint: "Get a whole copy of it", scope: .item, causes: Array(errors.prefix(1)))
+    }
+
+    /// Addresses without user name, password and query: they may be secret.
+    static func redacted(_ line: Substring) -> String {
+        line.split(separator: " ", omittingEmptySubsequences: false).map { word in
+            guard let scheme = word.range(of: "://") else { return String(word) }
+            var rest = word[scheme.upperBound...]
+            let host = rest.prefix { $0 != "/" && $0 != "?" }
+            if let user = host.lastIndex(of: "@") { rest = rest[rest.index(after: user)...] }
+            let query = rest.firstIndex(of: "?").map { String(rest[..<$0]) + "?…" + (rest.hasSuffix(":") ? ":" : "") }
+            return String(word[..<scheme.upperBound]) + (query ?? String(rest))
+        }.joined(separator: " ")
     }
 
     static func clock(_ seconds: Double) -> String {

@@ -7,22 +7,9 @@ import RouteBackend
 import RouteModel
 import Synchronization
 
-/// What a request tells beside its head: who asks, and the connection to close when it stalls.
-struct MediaRequestContext: RequestContext {
-    var coreContext: CoreRequestContextStorage
-    let channel: any Channel
-
-    init(source: ApplicationRequestContextSource) {
-        coreContext = CoreRequestContextStorage(source: source)
-        channel = source.channel
-    }
-}
-
 /// Answers receivers: `/media/<token>/<name>` and `/art/<token>/<name>`. Names are for people; only the token counts,
 /// so no path ever comes from a request.
-struct MediaResponder: HTTPResponder {
-    typealias Context = MediaRequestContext
-
+struct MediaResponder: Sendable {
     /// Bytes of a file in memory for one client.
     static let chunk = 256 << 10
     /// Bytes of a picture that is served at most.
@@ -33,7 +20,8 @@ struct MediaResponder: HTTPResponder {
     let clock: any HostClock
     let stallSeconds: Int
 
-    func respond(to request: Request, context: Context) async throws -> Response {
+    /// The answer to a request that came by `channel`.
+    func respond(to request: Request, _ channel: any Channel) async throws -> Response {
         let path = request.uri.path.split(separator: "/", omittingEmptySubsequences: true)
         guard [.get, .head, .options].contains(request.method) else {
             return plain(.methodNotAllowed, [.allow: "GET, HEAD, OPTIONS"])
@@ -41,14 +29,16 @@ struct MediaResponder: HTTPResponder {
         guard request.method != .options else { return preflight(request) }
         guard path.count == 3, path[0] == "media" || path[0] == "art" else { return plain(.notFound) }
         let token = path[0] == "art" ? PublishedRegistry.artworkKey(String(path[1])) : String(path[1])
-        let address = context.channel.remoteAddress?.ipAddress ?? ""
+        var address = channel.remoteAddress?.ipAddress ?? ""
+        // An IPv4 client of a socket for both families.
+        if address.hasPrefix("::ffff:"), address.contains(".") { address.removeFirst("::ffff:".count) }
         let response: Response
         switch await registry.answer(token, to: address) {
         case .unknown: return plain(.notFound)
         case .forbidden: response = plain(.forbidden)
         case .found(.file(let path, let contentType)):
             if let file = ServedFile(path: path) {
-                response = try await serve(file, contentType, token, request, context.channel)
+                response = try await serve(file, contentType, token, request, channel)
             } else {
                 response = plain(.gone)
             }

@@ -21,24 +21,39 @@ struct NetworkAddress: Sendable, Hashable {
         }
     }
 
-    /// The same /24 or /64: devices, their groups and their second addresses are there.
-    func isNear(_ other: NetworkAddress) -> Bool {
-        bytes.count == other.bytes.count
-            && bytes.prefix(bytes.count == 4 ? 3 : 8) == other.bytes.prefix(bytes.count == 4 ? 3 : 8)
+    /// The same first `prefix` bits.
+    func shares(_ prefix: Int, with other: NetworkAddress) -> Bool {
+        guard bytes.count == other.bytes.count else { return false }
+        let whole = prefix / 8
+        guard bytes.prefix(whole) == other.bytes.prefix(whole) else { return false }
+        let mask = UInt8(truncatingIfNeeded: 0xFF00 >> (prefix % 8))
+        return prefix % 8 == 0 || bytes[whole] & mask == other.bytes[whole] & mask
     }
+
+    /// The same /24 or /64: devices, their groups and their second addresses are there.
+    func isNear(_ other: NetworkAddress) -> Bool { shares(bytes.count == 4 ? 24 : 64, with: other) }
 
     var isLoopback: Bool { bytes.count == 4 ? bytes[0] == 127 : bytes == [UInt8](repeating: 0, count: 15) + [1] }
 
+    /// An address of this machine and how many of its first bits are its network's.
+    struct Own: Sendable, Hashable {
+        var address: NetworkAddress
+        var prefix: Int
+    }
+
     /// The addresses of this machine.
-    static func ofThisHost() -> Set<NetworkAddress> {
+    static func ofThisHost() -> Set<Own> {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return [] }
         defer { freeifaddrs(list) }
-        var found: Set<NetworkAddress> = []
+        var found: Set<Own> = []
         var next = list
         while let entry = next {
             if let address = entry.pointee.ifa_addr, let text = text(address), let parsed = NetworkAddress(text) {
-                found.insert(parsed)
+                let raw: UnsafeMutablePointer<sockaddr>? = entry.pointee.ifa_netmask
+                let mask = raw.flatMap { Self.text($0) }.flatMap { NetworkAddress($0) }
+                let prefix = mask?.bytes.reduce(0) { $0 + $1.nonzeroBitCount } ?? 8 * parsed.bytes.count
+                found.insert(Own(address: parsed, prefix: prefix))
             }
             next = entry.pointee.ifa_next
         }

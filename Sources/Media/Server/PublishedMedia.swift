@@ -19,7 +19,7 @@ actor PublishedRegistry {
     private var entries: [String: PublishedMedia] = [:]
     private var records: [String: FetchRecord] = [:]
     /// Addresses of this machine, asked for again when a stranger comes.
-    private var own: Set<NetworkAddress> = []
+    private var own: Set<NetworkAddress.Own> = []
 
     /// Under which a token's picture is kept, beside its media.
     static func artworkKey(_ token: String) -> String { "art/" + token }
@@ -47,13 +47,21 @@ actor PublishedRegistry {
         guard let entry = entries[token] else { return .unknown }
         note(token, address, status: nil)
         guard let remote = NetworkAddress(address) else { return .forbidden }
-        if remote.isLoopback || own.contains(remote)
-            || entry.receivers.contains(where: { $0 == remote || $0.isNear(remote) })
-        {
-            return .found(entry.content)
-        }
+        if allows(remote, entry.receivers) { return .found(entry.content) }
         own = NetworkAddress.ofThisHost()
-        return own.contains(remote) ? .found(entry.content) : .forbidden
+        return allows(remote, entry.receivers) ? .found(entry.content) : .forbidden
+    }
+
+    /// This machine itself, the receivers, and whoever is in a network with one of them: group leaders move, and one
+    /// device has several addresses.
+    private func allows(_ remote: NetworkAddress, _ receivers: Set<NetworkAddress>) -> Bool {
+        if remote.isLoopback || own.contains(where: { $0.address == remote }) { return true }
+        return receivers.contains { receiver in
+            if receiver == remote || receiver.isNear(remote) { return true }
+            return own.contains {
+                $0.address.shares($0.prefix, with: receiver) && $0.address.shares($0.prefix, with: remote)
+            }
+        }
     }
 
     private func note(_ token: String, _ address: String, status: Int?) {
