@@ -137,6 +137,7 @@ let package = Package(
             ]),
         tests(
             "EndToEndTests",
-            ["RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", nio, nioPosix, nioHTTP, subprocess]),
+            ["RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", nio, nioPosix, nioHTTP, subprocess],
+            exclude: ["peers"]),
     ]
 )
