@@ -1,7 +1,7 @@
 """Plays a file to a RAOP speaker by pyatv, without discovery.
 
 usage: pyatv_raop.py HOST PORT FILE [KEY=VALUE of the TXT record]...
-The password comes by the environment variable RAOP_PASSWORD. Prints one JSON line with what pyatv says of it.
+The password comes by the environment variable RAOP_PASSWORD, the path of a picture by RAOP_PICTURE. Prints one JSON line with what pyatv says of it.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import sys
 from pyatv import connect
 from pyatv.conf import AppleTV, ManualService
 from pyatv.const import Protocol
+from pyatv.interface import MediaMetadata
 
 
 async def play(host, port, path, properties):
@@ -23,7 +24,13 @@ async def play(host, port, path, properties):
     speaker = await connect(device, loop)
     try:
         await speaker.audio.set_volume(40)
-        await speaker.stream.stream_file(path)
+        picture = os.environ.get("RAOP_PICTURE")
+        metadata = None
+        if picture:
+            with open(picture, "rb") as file:
+                metadata = MediaMetadata(artwork=file.read())
+        # What is not given here pyatv reads from the file's tags.
+        await speaker.stream.stream_file(path, metadata=metadata, override_missing_metadata=True)
         print(json.dumps({"done": True, "volume": speaker.audio.volume}), flush=True)
     finally:
         await asyncio.gather(*speaker.close())
