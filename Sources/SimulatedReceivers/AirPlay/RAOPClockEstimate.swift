@@ -17,10 +17,11 @@ struct RAOPClockEstimate {
     private var guess: Int64?
     private(set) var exchanges = 0
 
+    /// Sender's nanoseconds minus ours, as its answers say.
+    var measured: Int64? { recent.min { $0.roundTrip < $1.roundTrip }?.offset }
+
     /// Sender's nanoseconds minus ours. Nil before anything is known.
-    var offset: Int64? {
-        recent.min { $0.roundTrip < $1.roundTrip }?.offset ?? guess
-    }
+    var offset: Int64? { measured ?? guess }
 
     mutating func asked(at host: Int64) { pending = host }
 

@@ -53,6 +53,8 @@ struct RAOPPlayout {
         var frame: Int64
         /// Nanoseconds of the sender's clock.
         var senderTime: Int64
+        /// When it came in, of our clock.
+        var arrival: Int64
     }
 
     /// More packets than this missing at once are not a loss but another stream.
@@ -116,9 +118,10 @@ struct RAOPPlayout {
     }
 
     /// A sync packet: `playing` is heard at `senderTime`, beside what we add.
-    mutating func sync(playing: UInt32, senderTime: Int64, addsLatency: Bool) {
+    mutating func sync(playing: UInt32, senderTime: Int64, addsLatency: Bool, arrival: Int64) {
         let frame = extend(rtp: playing)
-        let new = Anchor(frame: frame - (addsLatency ? latencyFrames : 0), senderTime: senderTime)
+        let new = Anchor(
+            frame: frame - (addsLatency ? latencyFrames : 0), senderTime: senderTime, arrival: arrival)
         if packets.isEmpty {
             lastFrame = frame
             // Nothing is being heard, so the stream may as well have been set back.
@@ -171,14 +174,14 @@ struct RAOPPlayout {
     mutating func render(at now: Int64, offset: Int64) -> Rendering {
         var rendering = Rendering()
         guard let anchor else { return rendering }
-        var target = anchor.frame + (now + offset - anchor.senderTime) * sampleRate / 1_000_000_000
-        if let playhead {
-            target = min(target, playhead + Self.catchUpFrames)
-            guard target > playhead else { return rendering }
-        } else if let start = cursor, target > start {
-            // The first sync came after the time of the first packets.
-            skip(to: target)
+        func frame(heardAt host: Int64) -> Int64 {
+            anchor.frame + (host + offset - anchor.senderTime) * sampleRate / 1_000_000_000
         }
+        // The loudspeaker runs from the sync on, and not from when this program had the time to look.
+        let start = playhead ?? frame(heardAt: anchor.arrival)
+        if playhead == nil, let cursor, start > cursor { skip(to: start) }
+        let target = min(frame(heardAt: now), start + Self.catchUpFrames)
+        guard target > start else { return rendering }
         playhead = target
         guard var cursor else { return rendering }
         let limit = min(target, knownEnd)

@@ -16,7 +16,9 @@ final class RAOPStream {
     private var chance: SeededChance
     private var syncsToDrop: Int
     private var timesAsked = 0
+    private var lossesCounted = 0
     private var nextAsk = Int64.min
+    private var firstAsk = Int64.min
     /// When RECORD came.
     var recordedAt: Int64?
     /// The reading and the ticking of it, owned by the receiver.
@@ -74,7 +76,9 @@ final class RAOPStream {
         }
         switch playout.insert(sequence: header.sequence, rtpTime: header.timestamp, samples: samples) {
         case .recovered: record.recoveredPackets += 1
-        case .late: record.latePackets += 1
+        case .late:
+            record.latePackets += 1
+            countLosses(&record)
         case .queued, .superfluous: break
         }
     }
@@ -91,7 +95,9 @@ final class RAOPStream {
         let time = sync.time.nanoseconds
         clockEstimate.sawSync(sender: time, at: packet.hostNanoseconds)
         // Of the two spellings of the length field only iTunes's leaves the device's own latency out.
-        playout.sync(playing: sync.playing, senderTime: time, addsLatency: packet.bytes[3] == 7)
+        playout.sync(
+            playing: sync.playing, senderTime: time, addsLatency: packet.bytes[3] == 7,
+            arrival: packet.hostNanoseconds)
     }
 
     /// Asks what has to be asked, and says what was heard since the last time.
@@ -104,16 +110,25 @@ final class RAOPStream {
                 record.resendRequests += 1
             }
         }
-        guard let offset = clockEstimate.offset else { return RAOPPlayout.Rendering() }
-        let lostBefore = playout.lostPackets
+        // A second for the first answer; who has given none by then is not going to.
+        let waits = timesAsked > 0 && now - firstAsk < 1_000_000_000
+        guard let offset = waits ? clockEstimate.measured : clockEstimate.offset else {
+            return RAOPPlayout.Rendering()
+        }
         let rendering = playout.render(at: now, offset: offset)
-        record.lostPackets += playout.lostPackets - lostBefore
+        countLosses(&record)
         return rendering
+    }
+
+    private func countLosses(_ record: inout SimulatedRAOPRecord) {
+        record.lostPackets += playout.lostPackets - lossesCounted
+        lossesCounted = playout.lostPackets
     }
 
     private func askTheTime(_ now: Int64) {
         guard !faults.ignoresTiming, let timingAddress, now >= nextAsk else { return }
         // Three at once, so to say, to get a good one early; then now and then.
+        if timesAsked == 0 { firstAsk = now }
         timesAsked += 1
         nextAsk = now + (timesAsked < 3 ? 300_000_000 : 3_000_000_000)
         let zero = NTPTime(rawValue: 0)

@@ -139,8 +139,9 @@ public actor SimulatedRAOPReceiver {
         tell("connected", ["sender": .string(client.channel.remoteAddress?.ipAddress ?? "")])
         do {
             try await client.executeThenClose { inbound, outbound in
+                // pyatv takes the session for a decimal number.
                 var machine = RAOPServerMachine(
-                    configuration, nonce: Self.randomHex(bytes: 16), session: Self.randomHex(bytes: 4))
+                    configuration, nonce: Self.randomHex(bytes: 16), session: String(UInt32.random(in: 1 ... .max)))
                 let decoder = RTSPMessageDecoder()
                 var buffer: [UInt8] = []
                 for try await chunk in inbound {
