@@ -73,7 +73,9 @@ let package = Package(
         module("CastV2", ["COpenSSL", nio, nioPosix, nioSSL, protobuf, logging]),
         module("AirPlay", ["COpenSSL", "CSodium", nio, nioPosix, logging]),
         module("Pacing", ["CPosix"]),
-        module("Media", ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", hummingbird, subprocess, logging]),
+        module(
+            "Media",
+            ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", nio, hummingbird, subprocess, logging]),
 
         // Adapters
         module("AvahiDiscovery", ["RouteModel", "RouteBackend", "CAvahi"]),
@@ -88,7 +90,8 @@ let package = Package(
         module(
             "RouterDaemon",
             [
-                "RouteModel", "RouteBackend", "RouterCore", "RouterStore", "Media", "AvahiDiscovery", "CastBackend",
+                "RouteModel", "RouteBackend", "RouterCore", "RouterStore", "Media", "Pacing", "AvahiDiscovery",
+                "CastBackend",
                 "AirPlayBackend", yams, logging,
             ]),
         module(
@@ -101,15 +104,17 @@ let package = Package(
             "SimulatedReceivers",
             [
                 "CastV2", "AirPlay", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL", "CSodium", nio,
-                nioPosix, nioHTTP, nioSSL, subprocess, logging,
+                nioPosix, nioHTTP, nioSSL, protobuf, subprocess, logging,
             ]),
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),
 
         // Tests
+        .target(
+            name: "PeerSupport", dependencies: ["RouterTestKit"], path: "Tests/PeerSupport", swiftSettings: strict),
         tests("ArchitectureTests", []),
         tests("RouteModelTests", ["RouteModel"]),
         tests("RouteBackendTests", ["RouteBackend", "RouteModel", "RouterTestKit"]),
-        tests("CastV2Tests", ["CastV2", nioEmbedded, nioTestUtils, nioPosix]),
+        tests("CastV2Tests", ["CastV2", "COpenSSL", "RouterTestKit", nio, nioPosix, nioSSL, logging]),
         tests(
             "CastBackendTests",
             ["CastBackend", "CastV2", "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers"]),
@@ -121,14 +126,26 @@ let package = Package(
                 "AirPlayBackend", "AirPlay", "Pacing", "RouteBackend", "RouteModel", "RouterTestKit",
                 "SimulatedReceivers",
             ]),
-        tests("MediaTests", ["Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec"]),
+        tests("MediaTests", ["Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec", logging]),
         tests(
-            "AvahiDiscoveryTests", ["AvahiDiscovery", "RouteBackend", "RouteModel", "CastBackend", "AirPlayBackend"]),
+            "AvahiDiscoveryTests",
+            ["AvahiDiscovery", "RouteBackend", "RouteModel", "RouterTestKit", "CastBackend", "AirPlayBackend"]),
         tests("RouterCoreTests", ["RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
         tests("RouterDaemonTests", ["RouterDaemon", "RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
         tests("RouterCommandsTests", ["RouterCommands", "RouteModel", argumentParser]),
-        tests("SimulatedReceiversTests", ["SimulatedReceivers", "CastV2", "AirPlay", nio, nioPosix, nioSSL]),
-        tests("EndToEndTests", ["RouteModel", "RouterCommands"]),
+        tests(
+            "SimulatedReceiversTests",
+            [
+                "SimulatedReceivers", "CastV2", "AirPlay", "RouteBackend", "RouterTestKit", "COpenSSL", nio, nioPosix,
+                nioHTTP, nioSSL, protobuf,
+            ]),
+        tests(
+            "EndToEndTests",
+            [
+                "RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", "PeerSupport", "router", nio,
+                nioPosix, nioHTTP, subprocess,
+            ],
+            exclude: ["peers"]),
     ]
 )

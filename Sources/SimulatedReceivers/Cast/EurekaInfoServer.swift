@@ -1,0 +1,81 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// `GET /setup/eureka_info` over HTTP (`Protocols/cast` section 8).
+struct EurekaInfoServer: Sendable {
+    private typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
+
+    private let channel:
+        NIOAsyncChannel<
+            NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>, Never
+        >
+    private let body: String
+    let port: Int
+
+    /// Throws `SimulatedReceiverError.cannotListen`.
+    init(host: String, port: Int, information: JSONValue) async throws {
+        body = information.text
+        do {
+            channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                .bind(host: host, port: port) { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+                        return try NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>(
+                            wrappingChannelSynchronously: channel)
+                    }
+                }
+        } catch {
+            throw SimulatedReceiverError.cannotListen(host: host, port: port, reason: "\(error)")
+        }
+        self.port = channel.channel.localAddress?.port ?? port
+    }
+
+    /// Serves until the task is cancelled.
+    func run() async {
+        try? await channel.executeThenClose { connections in
+            try await withThrowingDiscardingTaskGroup { group in
+                for try await connection in connections { group.addTask { try? await serve(connection) } }
+            }
+        }
+    }
+
+    private func serve(_ connection: Connection) async throws {
+        try await connection.executeThenClose { inbound, outbound in
+            for try await part in inbound {
+                guard case .head(let request) = part else { continue }
+                let (status, text) = answer(request)
+                let headers = HTTPHeaders([
+                    ("Content-Type", "application/json"), ("Content-Length", String(text.utf8.count)),
+                    ("Cache-Control", "no-cache"), ("Access-Control-Allow-Headers", "Content-Type"),
+                    ("Connection", request.isKeepAlive ? "keep-alive" : "close"),
+                ])
+                try await outbound.write(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers)))
+                if request.method != .HEAD { try await outbound.write(.body(.byteBuffer(ByteBuffer(string: text)))) }
+                try await outbound.write(.end(nil))
+                guard request.isKeepAlive else { return }
+            }
+        }
+    }
+
+    private func answer(_ request: HTTPRequestHead) -> (HTTPResponseStatus, String) {
+        guard Self.isAddress(request.headers.first(name: "Host") ?? "") else { return (.forbidden, "") }
+        let path = request.uri.prefix { $0 != "?" }
+        guard path == "/setup/eureka_info" else { return (.notFound, "") }
+        return request.method == .GET || request.method == .HEAD ? (.ok, body) : (.methodNotAllowed, "")
+    }
+
+    /// Firmware refuses a request made with a host name; an address or nothing at all is accepted.
+    static func isAddress(_ host: String) -> Bool {
+        guard !host.isEmpty else { return true }
+        let bare: Substring
+        if host.hasPrefix("["), let end = host.firstIndex(of: "]") {
+            bare = host[host.index(after: host.startIndex)..<end]
+        } else {
+            bare = host.prefix { $0 != ":" }
+        }
+        return (try? SocketAddress(ipAddress: String(bare), port: 0)) != nil
+    }
+}

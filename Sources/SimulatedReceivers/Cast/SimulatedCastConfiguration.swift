@@ -1,0 +1,129 @@
+import COpenSSL
+import Foundation
+
+/// What a simulated Cast device is and how it behaves. The defaults are a well-behaved video dongle.
+public struct SimulatedCastConfiguration: Sendable {
+    /// How a launch is answered (`Protocols/cast` section 7).
+    public enum LaunchStyle: Sendable, Hashable {
+        /// RECEIVER_STATUS with the request's id.
+        case classic
+        /// LAUNCH_STATUS first, as newer firmware does.
+        case launchStatus
+    }
+
+    /// What runs when nothing runs.
+    public enum IdleApp: Sendable, Hashable {
+        /// The idle screen of a video device.
+        case backdrop
+        /// No application at all, as on audio devices.
+        case none
+    }
+
+    /// How a device-authentication challenge is answered (`Protocols/cast` section 6).
+    public enum AuthenticationMode: String, Sendable, Hashable, CaseIterable {
+        case valid
+        /// Signs and echoes another nonce than the sender's.
+        case wrongNonce
+        /// Signs another TLS certificate than that of the connection.
+        case wrongCertificate
+        /// The device certificate has ended.
+        case expired
+        /// The TLS certificate is valid for longer than the four days that are allowed.
+        case longLivedTLS
+        /// Answers with an AuthError.
+        case error
+        /// Does not answer.
+        case silent
+    }
+
+    /// How messages are cut into TLS records: senders must take all of these.
+    public enum RecordStyle: Sendable, Hashable {
+        /// One record for each message.
+        case separate
+        /// All messages that follow from one event in one record.
+        case joined
+        /// Each message in two records.
+        case split
+    }
+
+    /// Friendly name, UTF-8.
+    public var name = "Simulated Cast"
+    /// Address to listen on.
+    public var host = "127.0.0.1"
+    /// CastV2 over TLS; 0 is any free port.
+    public var port = 8009
+    /// eureka_info over HTTP; nil is none, 0 any free port.
+    public var httpPort: Int? = 8008
+    /// 32 hexadecimal digits; nil makes them from the name, so that they stay.
+    public var id: String?
+    public var model = "Chromecast"
+    /// Bits of `ca` (`Protocols/cast` section 11): 1 video out, 4 audio out, 2048 and 4096 volume.
+    public var capabilities = 4_101
+    /// Where `<name>.wav` and `<name>.ndjson` are written; nil writes nothing.
+    public var recordingFolder: URL?
+    public var launchStyle = LaunchStyle.classic
+    public var idleApp = IdleApp.backdrop
+    public var authentication = AuthenticationMode.valid
+    public var recordStyle = RecordStyle.separate
+    /// Device volume at the start, 0 to 1.
+    public var volume: Double = 1
+    /// A device whose volume the sender cannot change.
+    public var volumeIsFixed = false
+    /// How long loading takes before anything is fetched.
+    public var bufferingDelay: Duration = .zero
+    public var faults = SimulatedCastFaults()
+
+    public init() {}
+
+    public init(name: String, host: String = "127.0.0.1", port: Int = 8009, httpPort: Int? = 8008) {
+        self.name = name
+        self.host = host
+        self.port = port
+        self.httpPort = httpPort
+    }
+
+    /// The id in use: 32 lower-case hexadecimal digits.
+    public var deviceID: String {
+        if let id { return id.lowercased().filter(\.isHexDigit) }
+        let digest = MediaDigest()
+        digest.append(Array("simulated cast \(name)".utf8))
+        return String(digest.finish().prefix(32))
+    }
+
+    /// The id as a UUID with hyphens.
+    var udn: String {
+        let digits = Array(deviceID)
+        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0.clamped(to: 0..<digits.count)]) }
+            .joined(separator: "-")
+    }
+
+    /// The name with what a file name cannot hold replaced.
+    var fileName: String {
+        let name = String(name.map { $0 == "/" || $0 == "\0" ? "-" : $0 })
+        return name.isEmpty || name == "." || name == ".." ? "receiver" : name
+    }
+}
+
+/// What goes wrong on purpose.
+public struct SimulatedCastFaults: Sendable, Hashable {
+    /// Closes every TCP connection as soon as it is there.
+    public var refusesConnections = false
+    /// TLS works, but no message is ever answered, not even a heartbeat.
+    public var neverAnswers = false
+    /// Waits before each answer.
+    public var answerDelay: Duration = .zero
+    /// Drops the TCP connection instead of handling its message of this number; the first is 1.
+    public var dropsConnectionAtMessage: Int?
+    /// Drops all TCP connections once this much was played, then behaves.
+    public var dropsAfterPlaying: Duration?
+    /// Refuses every launch with this reason, as NOT_ALLOWED.
+    public var launchError: String?
+    /// The app dies right after it was launched.
+    public var closesAfterLaunch = false
+    /// Fails every LOAD with this detailedErrorCode.
+    public var loadFails: Int?
+    /// Sends this length instead of its first frame: 0, or 4 GiB less one.
+    public var firstFrameLength: UInt32?
+
+    public init() {}
+}
