@@ -130,6 +130,18 @@ struct AvahiLabTests {
         }
     }
 
+    @Test(
+        "A7 With the lifetimes of real devices that takes some two minutes, not the 75 of its name",
+        .enabled(if: Lab.isLong, "two minutes long: set ROUTER_LONG=1"), .timeLimit(.minutes(4)))
+    func killedWithoutGoodbyeForReal() async throws {
+        let device = VanishingDevice(name: "AABBCCDDEEFE@Really gone", hostLife: 120)
+        try await browsing([raop]) { watcher in
+            try device.announce()
+            #expect(await eventually { await watcher.record(device.type, device.name) != nil })
+            #expect(await eventually(within: .seconds(180)) { await watcher.record(device.type, device.name) == nil })
+        }
+    }
+
     @Test("C1 No daemon at the start is said with a hint; it is found when it starts")
     func absentAtStart() async throws {
         try Lab.avahi("stop")

@@ -6,6 +6,7 @@ import RouteModel
 /// The throw-away network of `Tests/lab.sh`, seen from inside.
 enum Lab {
     static let isHere = ProcessInfo.processInfo.environment["ROUTER_LAB"] == "1"
+    static let isLong = ProcessInfo.processInfo.environment["ROUTER_LONG"] == "1"
     static let elsewhere = "needs the lab: Tests/lab.sh swift test --skip-build --filter AvahiDiscoveryTests"
 
     /// `start`, `stop` or `kill` the lab's own Avahi daemon.
