@@ -121,7 +121,12 @@ public enum InProcessRouter {
                 throw RouterError(
                     .configuration, "“\(uri.scheme)” is no protocol of a receiver", hint: "Begin the URI with \(known)")
             }
-            return (try provider.endpoint(from: uri), device.password)
+            var endpoint = try provider.endpoint(from: uri)
+            // As it was written too, so that it can be named by the same words, without a default port for one.
+            if let key = StrongKey.stated(device.uri), !endpoint.strongKeys.contains(key) {
+                endpoint.strongKeys.append(key)
+            }
+            return (endpoint, device.password)
         }
     }
 

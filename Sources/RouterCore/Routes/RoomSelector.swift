@@ -72,12 +72,3 @@ struct RoomSelector: Sendable {
         }
     }
 }
-
-extension StrongKey {
-    /// The key of a URI as a person wrote it, without its query: what a stated endpoint carries.
-    static func stated(_ text: String) -> StrongKey? {
-        guard text.contains("://") else { return nil }
-        let bare = text.split(separator: "?", maxSplits: 1).first.map(String.init) ?? text
-        return StrongKey(.statedURI, bare.hasSuffix("/") ? String(bare.dropLast()) : bare)
-    }
-}
