@@ -512,6 +512,8 @@ struct CastMediaMachine: Sendable {
         if !activeTracks.isEmpty { fields["activeTrackIds"] = .array(activeTracks) }
         if withMedia, var media = items[currentIndex].media?.object {
             if let duration { media["duration"] = .number(duration) }
+            // catt leaves the type open, and seeks only in what the device calls buffered.
+            if media["streamType"]?.string == nil { media["streamType"] = duration == nil ? "LIVE" : "BUFFERED" }
             fields["media"] = .object(media)
             // At most the item before and the one after go along.
             let window = max(0, currentIndex - 1)...min(items.count - 1, currentIndex + 1)
