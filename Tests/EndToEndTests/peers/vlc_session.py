@@ -119,9 +119,9 @@ try:
     goal = more("stop")
     ask("stop")
     step("stopped", lambda seen: goal(seen) or count("senderLeft")(seen) > 0)
-    ask("shutdown")
+    # The rc interface's own shutdown leaves VLC waiting for its standard input.
+    player.terminate()
     player.wait(timeout=20)
-    report["exit"] = player.returncode
 except Exception as problem:
     report["failed"] = repr(problem)
 finally:
