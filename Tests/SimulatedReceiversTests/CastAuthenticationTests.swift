@@ -87,7 +87,7 @@ import Testing
         return try now && openssl(["x509", "-in", path, "-noout", "-checkend", String(4 * 86_400)]).code != 0
     }
 
-    @Test("C2 a valid answer holds for every hash and padding, and for an empty challenge")
+    @Test("R8 a valid answer holds for every hash and padding, and for an empty challenge")
     func valid() async throws {
         var plain = Router_Cast_AuthChallenge()
         plain.senderNonce = Data((0..<16).map { UInt8($0) })
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test(
-        "C2 each way to fail authentication fails in its own way",
+        "R8 each way to fail authentication fails in its own way",
         arguments: SimulatedCastConfiguration.AuthenticationMode.allCases.filter { $0 != .valid })
     func invalid(_ mode: SimulatedCastConfiguration.AuthenticationMode) async throws {
         var challenge = Router_Cast_AuthChallenge()

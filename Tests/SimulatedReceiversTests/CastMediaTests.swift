@@ -36,7 +36,7 @@ import Testing
         return digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 
-    @Test("C3 a load goes through the faithful sequence, is fetched in ranges, heard to its end, and is recorded")
+    @Test("R8 a load goes through the faithful sequence, is fetched in ranges, heard to its end, and is recorded")
     func wholePlay() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "router-castsim-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -84,7 +84,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("C3 pause, resume, seek, stream volume, rate and stop do what they say")
+    @Test("R8 pause, resume, seek, stream volume, rate and stop do what they say")
     func controls() async throws {
         let server = try await CastTestMediaServer(try await CastTestTone.make(seconds: 30))
         try await withPlayer { receiver, sender, transport in
@@ -129,7 +129,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("C3 a load while loading cancels the first; a load over playing media interrupts it")
+    @Test("R8 a load while loading cancels the first; a load over playing media interrupts it")
     func overlappingLoads() async throws {
         let server = try await CastTestMediaServer(try await CastTestTone.make(seconds: 20))
         try await withPlayer {
@@ -149,7 +149,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("C3 a queue goes on by itself, jumps, and says what is in it")
+    @Test("R8 a queue goes on by itself, jumps, and says what is in it")
     func queue() async throws {
         let server = try await CastTestMediaServer(try await CastTestTone.make(seconds: 1))
         try await withPlayer { receiver, sender, transport in
@@ -177,7 +177,7 @@ import Testing
     }
 
     @Test(
-        "C3 media requests that cannot be, in the words of real devices",
+        "R8 media requests that cannot be, in the words of real devices",
         arguments: [
             (#"{"type":"PLAY","requestId":9,"mediaSessionId":77}"#, "INVALID_REQUEST", "INVALID_MEDIA_SESSION_ID"),
             (#"{"type":"PLAY","requestId":9}"#, "INVALID_REQUEST", "INVALID_PARAMS"),
@@ -200,7 +200,7 @@ import Testing
     }
 
     @Test(
-        "C3 media that cannot be played fails with the device's code",
+        "R8 media that cannot be played fails with the device's code",
         arguments: [
             BadMedia(testDescription: "404", code: 103, manner: .init(status: .notFound)),
             BadMedia(testDescription: "cut short", code: 103, manner: .init(cutAfter: 100)),
@@ -227,7 +227,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("C3 a server that cannot be reached, and a fault that was asked for, fail with their code")
+    @Test("R8 a server that cannot be reached, and a fault that was asked for, fail with their code")
     func unreachable() async throws {
         let server = try await CastTestMediaServer([1])
         let url = server.url
@@ -244,7 +244,7 @@ import Testing
         }
     }
 
-    @Test("C3 servers without ranges, without a length, and behind a redirect are played too")
+    @Test("R8 servers without ranges, without a length, and behind a redirect are played too")
     func otherServers() async throws {
         let tone = try await CastTestTone.make(seconds: 1)
         let real = try await CastTestMediaServer(tone)
@@ -267,7 +267,32 @@ import Testing
         await real.stop()
     }
 
-    @Test("C3 volume is in what is heard: muted is silence, half is half")
+    @Test("R8 an adaptive stream whose server allows web pages is played")
+    func adaptive() async throws {
+        let segment = try await CastTestMediaServer(try await CastTestTone.make(seconds: 1, format: "ts"))
+        let playlist = """
+            #EXTM3U
+            #EXT-X-VERSION:3
+            #EXT-X-TARGETDURATION:2
+            #EXTINF:1.0,
+            \(segment.url).ts
+            #EXT-X-ENDLIST
+
+            """
+        let server = try await CastTestMediaServer(
+            Array(playlist.utf8), .init(contentType: "application/x-mpegurl", allowedOrigin: "*"))
+        try await withPlayer { receiver, sender, transport in
+            await sender.say(
+                Self.load(server.url, type: "application/x-mpegurl", request: 10), in: CastNamespace.media,
+                to: transport)
+            #expect(await sender.hearState("IDLE")?["idleReason"]?.string == "FINISHED")
+            #expect(abs(await receiver.record().heardFrames - 44_100) < 4_000)
+        }
+        await server.stop()
+        await segment.stop()
+    }
+
+    @Test("R8 volume is in what is heard: muted is silence, half is half")
     func volumeIsHeard() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "router-castsim-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -295,7 +320,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("C3 people at the device: pause, crash, and a network that goes")
+    @Test("R8 people at the device: pause, crash, and a network that goes")
     func people() async throws {
         let server = try await CastTestMediaServer(try await CastTestTone.make(seconds: 20))
         try await withPlayer { receiver, sender, transport in

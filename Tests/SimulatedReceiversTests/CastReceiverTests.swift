@@ -23,7 +23,7 @@ import Testing
         await receiver.stop()
     }
 
-    @Test("C3 status, volume and availability are answered to the asker and pushed to all")
+    @Test("R8 status, volume and availability are answered to the asker and pushed to all")
     func receiverNamespace() async throws {
         try await Self.withReceiver { _, port, _ in
             let sender = try await CastTestSender(port: port)
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(
-        "C3 bad requests are refused with the reason of real devices",
+        "R8 bad requests are refused with the reason of real devices",
         arguments: [
             (#"{"type":"SET_VOLUME","requestId":7}"#, "INVALID_REQUEST", "INVALID_PARAMS"),
             (#"{"type":"STOP","requestId":7,"sessionId":"nobody"}"#, "INVALID_REQUEST", "INVALID_SESSION_ID"),
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test("C3 who did not connect is not answered, and an unknown transport is closed")
+    @Test("R8 who did not connect is not answered, and an unknown transport is closed")
     func virtualConnections() async throws {
         try await Self.withReceiver { receiver, port, _ in
             let sender = try await CastTestSender(port: port, joining: false)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test("C3 both launch styles", arguments: [SimulatedCastConfiguration.LaunchStyle.classic, .launchStatus])
+    @Test("R8 both launch styles", arguments: [SimulatedCastConfiguration.LaunchStyle.classic, .launchStatus])
     func launch(_ style: SimulatedCastConfiguration.LaunchStyle) async throws {
         try await Self.withReceiver {
             $0.launchStyle = style
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test("C3 heartbeats are answered, also those with a requestId, and frames may be joined or split")
+    @Test("R8 heartbeats are answered, also those with a requestId, and frames may be joined or split")
     func heartbeat() async throws {
         try await Self.withReceiver { _, port, _ in
             let sender = try await CastTestSender(port: port)
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(
-        "C3 answers arrive however they are cut into records",
+        "R8 answers arrive however they are cut into records",
         arguments: [SimulatedCastConfiguration.RecordStyle.separate, .joined, .split])
     func records(_ style: SimulatedCastConfiguration.RecordStyle) async throws {
         try await Self.withReceiver {
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test("C1 the device describes itself alike in TXT, GET_DEVICE_INFO, setup and eureka_info")
+    @Test("R8 the device describes itself alike in TXT, GET_DEVICE_INFO, setup and eureka_info")
     func identity() async throws {
         try await Self.withReceiver {
             $0.httpPort = 0

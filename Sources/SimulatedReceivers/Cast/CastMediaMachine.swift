@@ -180,7 +180,8 @@ struct CastMediaMachine: Sendable {
         let start = request["currentTime"]?.double ?? request["queueData"]?["startTime"]?.double
         // VLC sends the string "false", never sends PLAY, and does play on devices: they take it as JavaScript does.
         begin(
-            index, from: start ?? 0, autoplay: request["autoplay"]?.isTruthy ?? true, rate: request["playbackRate"]?.double,
+            index, from: start ?? 0, autoplay: request["autoplay"]?.isTruthy ?? true,
+            rate: request["playbackRate"]?.double,
             newSession: true, loader: asker, at: now)
     }
 

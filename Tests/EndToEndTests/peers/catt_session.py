@@ -37,7 +37,7 @@ def step(name, done, limit=30):
     end = time.monotonic() + limit
     while True:
         now = information()
-        if done(now) or time.monotonic() > end:
+        if done(now) or time.monotonic() > end or (casting.poll() or 0) != 0:
             break
     report["steps"].append(
         {
@@ -82,6 +82,7 @@ except Exception as problem:
 finally:
     if casting.poll() is None:
         casting.kill()
+    if "said" not in report:
         report["said"] = casting.communicate()[0]
     shutil.rmtree(home, ignore_errors=True)
     print(json.dumps(report), flush=True)
