@@ -10,7 +10,7 @@ extension CastMediaMachine {
         note("load", ["request": request, "sender": .string(asker.sender)])
         let start = request["currentTime"]?.double ?? fields[index]["startTime"]?.double ?? 0
         begin(
-            index, from: start, autoplay: fields[index]["autoplay"]?.bool ?? true, newSession: true, loader: asker,
+            index, from: start, autoplay: fields[index]["autoplay"]?.isTruthy ?? true, newSession: true, loader: asker,
             at: now)
     }
 

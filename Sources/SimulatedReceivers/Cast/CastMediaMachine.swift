@@ -178,8 +178,10 @@ struct CastMediaMachine: Sendable {
                 "url": .string(Self.url(of: fields[index]["media"]) ?? ""),
             ])
         let start = request["currentTime"]?.double ?? request["queueData"]?["startTime"]?.double
+        // VLC sends the string "false", never sends PLAY, and does play on devices: they take it as JavaScript does.
         begin(
-            index, from: start ?? 0, autoplay: request["autoplay"]?.bool ?? true, rate: request["playbackRate"]?.double,
+            index, from: start ?? 0, autoplay: request["autoplay"]?.isTruthy ?? true,
+            rate: request["playbackRate"]?.double,
             newSession: true, loader: asker, at: now)
     }
 
@@ -512,6 +514,8 @@ struct CastMediaMachine: Sendable {
         if !activeTracks.isEmpty { fields["activeTrackIds"] = .array(activeTracks) }
         if withMedia, var media = items[currentIndex].media?.object {
             if let duration { media["duration"] = .number(duration) }
+            // catt leaves the type open, and seeks only in what the device calls buffered.
+            if media["streamType"]?.string == nil { media["streamType"] = duration == nil ? "LIVE" : "BUFFERED" }
             fields["media"] = .object(media)
             // At most the item before and the one after go along.
             let window = max(0, currentIndex - 1)...min(items.count - 1, currentIndex + 1)

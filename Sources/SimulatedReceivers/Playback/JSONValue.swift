@@ -82,13 +82,21 @@ public enum JSONValue: Sendable, Hashable, Codable {
         }
     }
 
-    /// Also the strings "true" and "false", which VLC sends (`Protocols/cast` quirks).
     public var bool: Bool? {
+        guard case .bool(let value) = self else { return nil }
+        return value
+    }
+
+    /// What JavaScript, in which receiver apps are written, makes of a value in a condition: every string but the empty
+    /// one is true, the string "false" too.
+    public var isTruthy: Bool {
         switch self {
+        case .null: false
         case .bool(let value): value
-        case .string("true"): true
-        case .string("false"): false
-        default: nil
+        case .integer(let value): value != 0
+        case .number(let value): value != 0 && !value.isNaN
+        case .string(let value): !value.isEmpty
+        case .array, .object: true
         }
     }
 
