@@ -42,8 +42,8 @@ enum ExternalPackage: CaseIterable {
 enum ModuleTable {
     /// Modules of the system and the standard library: every row may import them.
     static let system: Set<String> = [
-        "Swift", "Foundation", "FoundationEssentials", "FoundationNetworking", "Glibc", "Synchronization", "Dispatch",
-        "os",
+        "Swift", "Foundation", "FoundationEssentials", "FoundationNetworking", "FoundationXML", "Glibc",
+        "Synchronization", "Dispatch", "CDispatch", "os",
     ]
 
     static let rows: [String: ModuleRow] = [
@@ -80,9 +80,13 @@ enum ModuleTable {
                 "AvahiDiscovery", "CastBackend", "AirPlayBackend", "RouterCore", "RouterStore", "SceneScript",
                 "RouterAPI", "MPRISBridge",
             ], [.hummingbird, .logging, .yams]),
-        // Logging, because -v and -vv are its flags.
+        // Logging, because -v and -vv are its flags; the contract and its Avahi side, because `simulate` announces the
+        // receivers that it starts.
         "RouterCommands": ModuleRow(
-            ["RouteModel", "RouterAPI", "SceneScript", "RouterDaemon", "SimulatedReceivers"],
+            [
+                "RouteModel", "RouterAPI", "SceneScript", "RouterDaemon", "SimulatedReceivers", "RouteBackend",
+                "AvahiDiscovery",
+            ],
             [.argumentParser, .logging]),
         "router": ModuleRow(["RouterCommands"]),
         // Stand-ins. The contract's ServicePublishing is how AvahiDiscovery is spoken to, hence the first two; protobuf,
@@ -93,6 +97,8 @@ enum ModuleTable {
                 "COpenSSL", "CSodium",
             ], [.nio, .nioSSL, .protobuf, .hummingbird, .subprocess, .logging]),
         "RouterTestKit": ModuleRow(["RouteModel", "RouteBackend"]),
+        // In Tests, shared by test targets: peers and the lab.
+        "PeerSupport": ModuleRow(["RouteModel", "RouteBackend", "RouterTestKit"], [.nio]),
     ]
 
     /// Everything that `module` may import, or nil when the table has no such row.

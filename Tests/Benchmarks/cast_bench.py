@@ -97,7 +97,7 @@ def measure_load(tools, table, repeat):
                 except Broken:
                     # pychromecast writes to one TLS connection from two threads, and breaks it now and then.
                     failed += 1
-                    if who == "router" or failed > repeat:
+                    if who == "router" or failed > 3 * repeat:
                         raise
         except (Broken, OSError) as error:
             table.fail(what, who, error)

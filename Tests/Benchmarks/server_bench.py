@@ -77,8 +77,8 @@ def throughput(url, seconds):
         thread.join()
     if errors:
         raise Broken("%d of %d clients failed: %r" % (len(errors), CLIENTS, errors[0]))
-    if min(counts) == 0:
-        raise Broken("a client got nothing")
+    if seconds > 5 and min(counts) == 0:
+        raise Broken("%d of %d clients got nothing in %d s" % (counts.count(0), CLIENTS, seconds))
     return sum(counts) / 1e6 / (time.monotonic() - began)
 
 
