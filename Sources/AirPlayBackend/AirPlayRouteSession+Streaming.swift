@@ -13,6 +13,9 @@ extension AirPlayRouteSession {
     private static let openingBeats: [Int64] = [0, 60_000_000, 200_000_000, 450_000_000, 800_000_000]
     private static let beatPeriod: Int64 = 1_000_000_000
 
+    /// Packets of silence before the first of a run: shairport-sync, for one, never plays the first nine it gets.
+    private static let leadInPackets: Int64 = 16
+
     /// Starts packets from the one that holds `fromFrame`, heard as `timeline` says. Returns when the first are queued.
     func start(_ timeline: Timeline, fromFrame: Int64) async throws {
         guard let feed = loaded?.feed else { return }
@@ -34,7 +37,12 @@ extension AirPlayRouteSession {
             return
         }
         let instant = timeline.instant(ofFrame: first.frame, sampleRate: RAOPPlan.sampleRate)
-        let timestamp = packetizer.begin(at: lastClock?.timestamp(at: instant) ?? packetizer.nextTimestamp)
+        let packetFrames = Int64(RAOPPlan.framesPerPacket)
+        let leadIn = Self.leadInPackets * packetFrames
+        let earliest = packetizer.nextTimestamp
+        let timestamp = max(earliest, lastClock?.timestamp(at: instant) ?? earliest + leadIn)
+        let leadInStart = timestamp - min(leadIn, (timestamp - earliest) / packetFrames * packetFrames)
+        packetizer.begin(at: leadInStart)
         let clock = RAOPStreamClock(instant: instant, timestamp: timestamp, sampleRate: RAOPPlan.sampleRate)
         if audioLatency == nil {
             let next = packetizer.next
@@ -52,6 +60,7 @@ extension AirPlayRouteSession {
         let run = Run(clock: clock, firstFrame: first.frame)
         self.run = run
         lastClock = clock
+        enqueueLeadIn(leadInStart..<timestamp, run)
         enqueue(first, run)
         datagrams.wake()
         state.update { update in
@@ -115,6 +124,19 @@ extension AirPlayRouteSession {
 
     private func deadline(of timestamp: Int64, _ run: Run) -> Int64 {
         run.clock.instant(of: timestamp) - plan.leadNanoseconds
+    }
+
+    private func enqueueLeadIn(_ timestamps: Range<Int64>, _ run: Run) {
+        let silence = RAOPSilence.payload(plan.codecDescription, frames: RAOPPlan.framesPerPacket)
+        let now = hostClock.now()
+        for timestamp in stride(
+            from: timestamps.lowerBound, to: timestamps.upperBound, by: RAOPPlan.framesPerPacket)
+        where run.clock.instant(of: timestamp) > now {
+            let packet = packetizer.packet(silence, at: timestamp)
+            // There was no time to be earlier; that is nobody's lateness.
+            _ = datagrams.ring.append(
+                packet.bytes, sequence: packet.sequence, deadline: max(now, deadline(of: timestamp, run)), now: now)
+        }
     }
 
     /// Packs one packet into the ring. What should have been heard already is left out: silence, and then in step.

@@ -23,7 +23,10 @@ struct SignalFeed: AudioFeed {
         var hash = UInt64(bitPattern: frame) &+ 0x9E37_79B9_7F4A_7C15
         hash = (hash ^ (hash >> 30)) &* 0xBF58_476D_1CE4_E5B9
         hash = (hash ^ (hash >> 27)) &* 0x94D0_49BB_1331_11EB
-        return (Int16(truncatingIfNeeded: 1000 + Int64(hash & 0x3FFF)), Int16(truncatingIfNeeded: -1000 - Int64((hash >> 20) & 0x3FFF)))
+        return (
+            Int16(truncatingIfNeeded: 1000 + Int64(hash & 0x3FFF)),
+            Int16(truncatingIfNeeded: -1000 - Int64((hash >> 20) & 0x3FFF))
+        )
     }
 
     func packets(_ format: AudioPacketFormat, from frame: Int64) async throws -> any AudioPacketCursor {
