@@ -13,8 +13,10 @@ extension AirPlayRouteSession {
     private static let openingBeats: [Int64] = [0, 60_000_000, 200_000_000, 450_000_000, 800_000_000]
     private static let beatPeriod: Int64 = 1_000_000_000
 
-    /// Packets of silence before the first of a run: shairport-sync, for one, never plays the first nine it gets.
+    /// Packets of silence before the first of a run, and of a run after a flush: shairport-sync 3.3.8 never plays the
+    /// first nine it gets, and flushes some 50 milliseconds after it has answered FLUSH.
     private static let leadInPackets: Int64 = 16
+    private static let leadInPacketsAfterFlush: Int64 = 40
 
     /// Starts packets from the one that holds `fromFrame`, heard as `timeline` says. Returns when the first are queued.
     func start(_ timeline: Timeline, fromFrame: Int64) async throws {
@@ -37,11 +39,12 @@ extension AirPlayRouteSession {
             return
         }
         let instant = timeline.instant(ofFrame: first.frame, sampleRate: RAOPPlan.sampleRate)
-        let packetFrames = Int64(RAOPPlan.framesPerPacket)
-        let leadIn = Self.leadInPackets * packetFrames
-        let earliest = packetizer.nextTimestamp
-        let timestamp = max(earliest, lastClock?.timestamp(at: instant) ?? earliest + leadIn)
-        let leadInStart = timestamp - min(leadIn, (timestamp - earliest) / packetFrames * packetFrames)
+        // In step with what the receiver was told last, but never back, and with room for the silence before.
+        let packets = lastClock == nil ? Self.leadInPackets : Self.leadInPacketsAfterFlush
+        let leadIn = packets * Int64(RAOPPlan.framesPerPacket)
+        let earliest = packetizer.nextTimestamp + leadIn
+        let timestamp = max(earliest, lastClock?.timestamp(at: instant) ?? earliest)
+        let leadInStart = timestamp - leadIn
         packetizer.begin(at: leadInStart)
         let clock = RAOPStreamClock(instant: instant, timestamp: timestamp, sampleRate: RAOPPlan.sampleRate)
         if audioLatency == nil {
