@@ -13,6 +13,11 @@ extension AirPlayRouteSession {
     private static let openingBeats: [Int64] = [0, 60_000_000, 200_000_000, 450_000_000, 800_000_000]
     private static let beatPeriod: Int64 = 1_000_000_000
 
+    /// Packets of silence before the first of a run, and of a run after a flush: shairport-sync 3.3.8 never plays the
+    /// first nine it gets, and flushes some 50 milliseconds after it has answered FLUSH.
+    private static let leadInPackets: Int64 = 16
+    private static let leadInPacketsAfterFlush: Int64 = 40
+
     /// Starts packets from the one that holds `fromFrame`, heard as `timeline` says. Returns when the first are queued.
     func start(_ timeline: Timeline, fromFrame: Int64) async throws {
         guard let feed = loaded?.feed else { return }
@@ -34,7 +39,13 @@ extension AirPlayRouteSession {
             return
         }
         let instant = timeline.instant(ofFrame: first.frame, sampleRate: RAOPPlan.sampleRate)
-        let timestamp = packetizer.begin(at: lastClock?.timestamp(at: instant) ?? packetizer.nextTimestamp)
+        // In step with what the receiver was told last, but never back, and with room for the silence before.
+        let packets = lastClock == nil ? Self.leadInPackets : Self.leadInPacketsAfterFlush
+        let leadIn = packets * Int64(RAOPPlan.framesPerPacket)
+        let earliest = packetizer.nextTimestamp + leadIn
+        let timestamp = max(earliest, lastClock?.timestamp(at: instant) ?? earliest)
+        let leadInStart = timestamp - leadIn
+        packetizer.begin(at: leadInStart)
         let clock = RAOPStreamClock(instant: instant, timestamp: timestamp, sampleRate: RAOPPlan.sampleRate)
         if audioLatency == nil {
             let next = packetizer.next
@@ -52,6 +63,7 @@ extension AirPlayRouteSession {
         let run = Run(clock: clock, firstFrame: first.frame)
         self.run = run
         lastClock = clock
+        enqueueLeadIn(leadInStart..<timestamp, run)
         enqueue(first, run)
         datagrams.wake()
         state.update { update in
@@ -115,6 +127,19 @@ extension AirPlayRouteSession {
 
     private func deadline(of timestamp: Int64, _ run: Run) -> Int64 {
         run.clock.instant(of: timestamp) - plan.leadNanoseconds
+    }
+
+    private func enqueueLeadIn(_ timestamps: Range<Int64>, _ run: Run) {
+        let silence = RAOPSilence.payload(plan.codecDescription, frames: RAOPPlan.framesPerPacket)
+        let now = hostClock.now()
+        for timestamp in stride(
+            from: timestamps.lowerBound, to: timestamps.upperBound, by: RAOPPlan.framesPerPacket)
+        where run.clock.instant(of: timestamp) > now {
+            let packet = packetizer.packet(silence, at: timestamp)
+            // There was no time to be earlier; that is nobody's lateness.
+            _ = datagrams.ring.append(
+                packet.bytes, sequence: packet.sequence, deadline: max(now, deadline(of: timestamp, run)), now: now)
+        }
     }
 
     /// Packs one packet into the ring. What should have been heard already is left out: silence, and then in step.

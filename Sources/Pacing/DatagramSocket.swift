@@ -74,13 +74,17 @@ public final class DatagramSocket: Sendable {
     /// - Returns: how many were taken, and 0 or the `errno` that kept the next from going.
     func send(burst datagrams: UnsafeBufferPointer<cposix_datagram>) -> (sent: Int, error: Int32) {
         var sent = 0
+        var interrupted = false
         while sent < datagrams.count {
             let taken = cposix_send_datagrams(
                 descriptor, datagrams.baseAddress! + sent, UInt32(datagrams.count - sent), nil, 0)
             guard taken > 0 else { return (sent, taken < 0 ? errno : EAGAIN) }
+            // The kernel keeps to itself what stopped a burst in its middle. If the rest goes now, it was not a full
+            // buffer but news of an earlier datagram: that nobody listens.
+            if Int(taken) < datagrams.count - sent { interrupted = true }
             sent += Int(taken)
         }
-        return (sent, 0)
+        return (sent, interrupted ? ECONNREFUSED : 0)
     }
 
     /// Takes one datagram; nil when there is none.

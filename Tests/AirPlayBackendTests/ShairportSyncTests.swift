@@ -36,11 +36,12 @@ struct ShairportSyncTests {
 
     // MARK: - Steps
 
-    static func open(_ receiver: ShairportSync, query: String = "", password: String? = nil) async throws
+    static func open(_ receiver: ShairportSync, query: String = "", password: String? = nil, host: String = "127.0.0.1")
+        async throws
         -> any RouteSession
     {
         let provider = AirPlayProvider(clock: SystemHostClock(), pacer: try Pacer())
-        let uri = try DeviceURI("raop://127.0.0.1:\(receiver.port)?name=Test\(query)")
+        let uri = try DeviceURI("raop://\(host):\(receiver.port)?name=Test\(query)")
         return try await provider.open(
             provider.endpoint(from: uri), options: OpenOptions(password: password.map(Secret.init)))
     }

@@ -27,8 +27,9 @@ public struct RAOPPublicKey: Sendable, Hashable {
         defer { BN_free(exponent) }
         guard BN_set_word(exponent, UInt(self.exponent)) == 1, let builder = OSSL_PARAM_BLD_new() else { return nil }
         defer { OSSL_PARAM_BLD_free(builder) }
-        guard OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, modulus) == 1,
-            OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, exponent) == 1,
+        // The builder keeps the names' addresses, so they must be of static text.
+        guard OSSL_PARAM_BLD_push_BN(builder, Self.cString("n"), modulus) == 1,
+            OSSL_PARAM_BLD_push_BN(builder, Self.cString("e"), exponent) == 1,
             let parameters = OSSL_PARAM_BLD_to_param(builder)
         else { return nil }
         defer { OSSL_PARAM_free(parameters) }
@@ -51,6 +52,10 @@ public struct RAOPPublicKey: Sendable, Hashable {
         var wrapped = [UInt8](repeating: 0, count: length)
         guard EVP_PKEY_encrypt(context, &wrapped, &length, message, message.count) == 1 else { return nil }
         return Array(wrapped.prefix(length))
+    }
+
+    private static func cString(_ text: StaticString) -> UnsafePointer<CChar> {
+        UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
     }
 }
 

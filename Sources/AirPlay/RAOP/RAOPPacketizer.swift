@@ -27,12 +27,9 @@ public struct RAOPPacketizer: Sendable {
     }
 
     /// The next packet is the first of a new run that begins at `timestamp`, or later if packets went beyond it.
-    ///
-    /// - Returns: where it begins.
-    public mutating func begin(at timestamp: Int64) -> Int64 {
+    public mutating func begin(at timestamp: Int64) {
         marker = true
         nextTimestamp = max(nextTimestamp, timestamp)
-        return nextTimestamp
     }
 
     public mutating func packet(_ payload: [UInt8], at timestamp: Int64) -> Packet {

@@ -53,7 +53,7 @@ final class ShairportSync {
         let file = directory.appendingPathComponent("shairport.conf")
         try Data(configuration.utf8).write(to: file)
         for name in ["audio", "log", "metadata.xml"] {
-            FileManager.default.createFile(atPath: directory.appendingPathComponent(name).path, contents: nil)
+            _ = FileManager.default.createFile(atPath: directory.appendingPathComponent(name).path, contents: nil)
         }
 
         var environment = ProcessInfo.processInfo.environment
@@ -108,8 +108,9 @@ final class ShairportSync {
     }
 
     func stop() {
+        // `unshare` sits out a polite signal; killed, it takes its whole namespace along.
         for process in [receiver, metadataReader, lab].compactMap(\.self) where process.isRunning {
-            process.terminate()
+            Foundation.kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
         try? FileManager.default.removeItem(at: directory)
