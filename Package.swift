@@ -136,7 +136,10 @@ let package = Package(
             ]),
         tests(
             "EndToEndTests",
-            ["RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", nio, nioPosix, nioHTTP, subprocess],
+            [
+                "RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", nio, nioPosix, nioHTTP,
+                subprocess,
+            ],
             exclude: ["peers"]),
     ]
 )
