@@ -73,7 +73,9 @@ let package = Package(
         module("CastV2", ["COpenSSL", nio, nioPosix, nioSSL, protobuf, logging]),
         module("AirPlay", ["COpenSSL", "CSodium", nio, nioPosix, logging]),
         module("Pacing", ["CPosix"]),
-        module("Media", ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", hummingbird, subprocess, logging]),
+        module(
+            "Media",
+            ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", nio, hummingbird, subprocess, logging]),
 
         // Adapters
         module("AvahiDiscovery", ["RouteModel", "RouteBackend", "CAvahi"]),
@@ -88,7 +90,8 @@ let package = Package(
         module(
             "RouterDaemon",
             [
-                "RouteModel", "RouteBackend", "RouterCore", "RouterStore", "Media", "AvahiDiscovery", "CastBackend",
+                "RouteModel", "RouteBackend", "RouterCore", "RouterStore", "Media", "Pacing", "AvahiDiscovery",
+                "CastBackend",
                 "AirPlayBackend", yams, logging,
             ]),
         module(
@@ -106,13 +109,15 @@ let package = Package(
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),
 
         // Tests
+        .target(
+            name: "PeerSupport", dependencies: ["RouterTestKit"], path: "Tests/PeerSupport", swiftSettings: strict),
         tests("ArchitectureTests", []),
         tests("RouteModelTests", ["RouteModel"]),
         tests("RouteBackendTests", ["RouteBackend", "RouteModel", "RouterTestKit"]),
-        tests("CastV2Tests", ["CastV2", nioEmbedded, nioTestUtils, nioPosix]),
+        tests("CastV2Tests", ["CastV2", "COpenSSL", "RouterTestKit", nio, nioPosix, nioSSL, logging]),
         tests(
             "CastBackendTests",
-            ["CastBackend", "CastV2", "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers"]),
+            ["PeerSupport", "CastBackend", "CastV2", "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers"]),
         tests("AirPlayTests", ["AirPlay", "COpenSSL", nioEmbedded, nioTestUtils, nioPosix]),
         tests("PacingTests", ["Pacing", "CPosix"]),
         tests(
@@ -121,9 +126,10 @@ let package = Package(
                 "AirPlayBackend", "AirPlay", "Pacing", "RouteBackend", "RouteModel", "RouterTestKit",
                 "SimulatedReceivers",
             ]),
-        tests("MediaTests", ["Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec"]),
+        tests("MediaTests", ["Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec", logging]),
         tests(
-            "AvahiDiscoveryTests", ["AvahiDiscovery", "RouteBackend", "RouteModel", "CastBackend", "AirPlayBackend"]),
+            "AvahiDiscoveryTests",
+            ["AvahiDiscovery", "RouteBackend", "RouteModel", "RouterTestKit", "CastBackend", "AirPlayBackend"]),
         tests("RouterCoreTests", ["RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
         tests("RouterDaemonTests", ["RouterDaemon", "RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
@@ -137,8 +143,8 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                "RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", nio, nioPosix, nioHTTP,
-                subprocess,
+                "RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", "PeerSupport", "router", nio,
+                nioPosix, nioHTTP, subprocess,
             ],
             exclude: ["peers"]),
     ]

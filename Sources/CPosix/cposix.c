@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 enum { BURST_LIMIT = 64 };
@@ -40,6 +41,21 @@ int cposix_sleep_until(int64_t monotonic_nanoseconds) {
     return result;
 }
 
+int cposix_poll_until(struct pollfd *descriptors, unsigned int count, int64_t monotonic_nanoseconds) {
+    if (monotonic_nanoseconds < 0) {
+        return ppoll(descriptors, count, NULL, NULL);
+    }
+    int64_t wait = monotonic_nanoseconds - cposix_monotonic_nanoseconds();
+    if (wait < 0) {
+        wait = 0;
+    }
+    struct timespec timeout = {
+        .tv_sec = wait / 1000000000,
+        .tv_nsec = wait % 1000000000,
+    };
+    return ppoll(descriptors, count, &timeout, NULL);
+}
+
 int64_t cposix_monotonic_nanoseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -49,4 +65,12 @@ int64_t cposix_monotonic_nanoseconds(void) {
 int cposix_use_realtime_priority(int priority) {
     struct sched_param parameters = {.sched_priority = priority};
     return pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters);
+}
+
+void cposix_use_fine_timers(void) {
+    prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+}
+
+void cposix_name_thread(const char *name) {
+    pthread_setname_np(pthread_self(), name);
 }

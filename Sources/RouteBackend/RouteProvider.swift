@@ -101,6 +101,9 @@ public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugSt
 public protocol RouteSession: Sendable {
     var descriptor: RouteSessionDescriptor { get }
 
+    /// How the sending has gone so far; nil for what fetches by itself. Cheap, and good after the end too.
+    var delivered: DeliveryStatistics? { get }
+
     /// Latest state, the full current value first; finishes when the session has ended or failed.
     func updates() -> AsyncStream<RouteSessionUpdate>
 
@@ -122,6 +125,10 @@ public protocol RouteSession: Sendable {
 
     /// Ends the session. With `.stop` the device is told to stop, with `.leave` a device that can go on by itself does.
     func end(_ reason: EndReason) async
+}
+
+extension RouteSession {
+    public var delivered: DeliveryStatistics? { nil }
 }
 
 /// What a session is able to do; it does not change while the session lives.

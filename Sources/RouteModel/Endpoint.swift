@@ -82,6 +82,13 @@ public struct StrongKey: Codable, Sendable, Hashable, CustomStringConvertible {
     }
 
     public var description: String { "\(kind.rawValue):\(value)" }
+
+    /// The key of a device URI as a person wrote it, without its query; nil for what is no URI.
+    public static func stated(_ text: String) -> StrongKey? {
+        guard text.contains("://") else { return nil }
+        let bare = text.split(separator: "?", maxSplits: 1).first.map(String.init) ?? text
+        return StrongKey(.statedURI, bare.hasSuffix("/") ? String(bare.dropLast()) : bare)
+    }
 }
 
 public enum DeviceType: String, Codable, Sendable, Hashable {

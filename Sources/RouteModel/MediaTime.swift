@@ -1,7 +1,7 @@
 /// A length or position of media, in ticks of 1/28,224,000 s.
 ///
-/// The tick divides 44,100, 48,000, 90,000 and 1,000 per second, so that frames, RTP ticks and milliseconds convert
-/// without loss.
+/// The tick divides 44,100, 48,000 (with their halves, doubles and fourfolds) and 1,000 per second, so that frames, RTP
+/// ticks of audio and milliseconds convert without loss. It does not divide 90,000 (313.6 ticks): video's clock rounds.
 public struct MediaTime: Codable, Sendable, Hashable, Comparable, AdditiveArithmetic {
     public static let ticksPerSecond: Int64 = 28_224_000
 

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Where an item's media is.
 public enum MediaSource: Codable, Sendable, Hashable {
     /// A file of the sender's, by absolute path.
@@ -10,9 +12,16 @@ public enum MediaSource: Codable, Sendable, Hashable {
         switch self {
         case .file(let path): path.split(separator: "/").last.map(String.init) ?? path
         case .url(let text):
-            // A query may hold a secret and is never shown.
-            text.split(separator: "?").first.map(String.init) ?? text
+            // A query, or a user name and password, may hold a secret and is never shown.
+            Self.withoutUser(text.prefix { $0 != "?" })
         }
+    }
+
+    private static func withoutUser(_ text: Substring) -> String {
+        guard let scheme = text.range(of: "://") else { return String(text) }
+        let host = text[scheme.upperBound...].prefix { $0 != "/" }
+        guard let user = host.lastIndex(of: "@") else { return String(text) }
+        return String(text[..<scheme.upperBound] + text[text.index(after: user)...])
     }
 
     private enum CodingKeys: String, CodingKey { case file, url }

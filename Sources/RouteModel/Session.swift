@@ -24,6 +24,29 @@ public enum EndReason: String, Codable, Sendable, Hashable {
 
 public enum SessionOwnership: String, Codable, Sendable, Hashable { case ours, foreign, shared }
 
+/// How the sending of packets to one route has gone, where we send packets.
+public struct DeliveryStatistics: Codable, Sendable, Hashable {
+    public var packetsSent: Int
+    /// Packets sent again because the device asked.
+    public var packetsResent: Int
+    /// Packets asked for again that were too old to be kept.
+    public var packetsMissed: Int
+    /// How late packets went out, in microseconds.
+    public var latenessMedianMicroseconds: Int
+    public var latenessMaximumMicroseconds: Int
+
+    public init(
+        packetsSent: Int, packetsResent: Int, packetsMissed: Int, latenessMedianMicroseconds: Int,
+        latenessMaximumMicroseconds: Int
+    ) {
+        self.packetsSent = packetsSent
+        self.packetsResent = packetsResent
+        self.packetsMissed = packetsMissed
+        self.latenessMedianMicroseconds = latenessMedianMicroseconds
+        self.latenessMaximumMicroseconds = latenessMaximumMicroseconds
+    }
+}
+
 /// One route in a session.
 public struct SessionMember: Codable, Sendable, Hashable {
     public var route: RouteID
@@ -38,12 +61,13 @@ public struct SessionMember: Codable, Sendable, Hashable {
     /// How far this member's own report is from the session's position, in milliseconds, where it reports one.
     public var driftMilliseconds: Int?
     public var error: RouterError?
+    public var delivery: DeliveryStatistics?
 
     public init(
         route: RouteID, name: String, endpoint: EndpointID? = nil, protocol: RouteProtocol? = nil,
         connection: ConnectionState = .idle, media: MediaState = .none, volume: VolumeState? = nil,
         volumeHandling: VolumeDescriptor.Handling = .adjustable, driftMilliseconds: Int? = nil,
-        error: RouterError? = nil
+        error: RouterError? = nil, delivery: DeliveryStatistics? = nil
     ) {
         self.route = route
         self.name = name
@@ -55,6 +79,7 @@ public struct SessionMember: Codable, Sendable, Hashable {
         self.volumeHandling = volumeHandling
         self.driftMilliseconds = driftMilliseconds
         self.error = error
+        self.delivery = delivery
     }
 }
 
@@ -68,13 +93,15 @@ public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
     public var members: [SessionMember]
     public var queue: QueueSnapshot
     public var anchor: PlaybackAnchor?
+    /// Why nothing could be played, where that is so; a room's own error is its member's.
+    public var error: RouterError?
     /// The router's monotonic clock when the snapshot was made, in nanoseconds: positions need no clock of the reader.
     public var now: Int64
 
     public init(
         id: SessionID, connection: ConnectionState = .idle, media: MediaState = .none, stopReason: StopReason? = nil,
         ownership: SessionOwnership = .ours, members: [SessionMember] = [], queue: QueueSnapshot,
-        anchor: PlaybackAnchor? = nil, now: Int64
+        anchor: PlaybackAnchor? = nil, error: RouterError? = nil, now: Int64
     ) {
         self.id = id
         self.connection = connection
@@ -84,6 +111,7 @@ public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
         self.members = members
         self.queue = queue
         self.anchor = anchor
+        self.error = error
         self.now = now
     }
 

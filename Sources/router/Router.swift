@@ -1,1 +1,6 @@
-@main struct Main { static func main() {} }
+import RouterCommands
+
+@main
+enum Router {
+    static func main() async { await RouterProgram.run() }
+}

@@ -1,6 +1,7 @@
 #ifndef CPOSIX_H
 #define CPOSIX_H
 
+#include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -19,10 +20,20 @@ int cposix_send_datagrams(int socket, const cposix_datagram *datagrams, unsigned
 /// Sleeps on CLOCK_MONOTONIC until the absolute instant. Returns 0, or the error number.
 int cposix_sleep_until(int64_t monotonic_nanoseconds);
 
+/// Waits until a descriptor is ready or the absolute instant of CLOCK_MONOTONIC has come; below zero: without end.
+/// Returns how many are ready, 0 at the instant, or -1 with errno set.
+int cposix_poll_until(struct pollfd *descriptors, unsigned int count, int64_t monotonic_nanoseconds);
+
 /// CLOCK_MONOTONIC in nanoseconds.
 int64_t cposix_monotonic_nanoseconds(void);
 
 /// Asks for SCHED_FIFO at `priority` for the calling thread. Returns 0, or the error number.
 int cposix_use_realtime_priority(int priority);
+
+/// Asks for the finest timers for the calling thread: what is left to do when real-time priority is refused.
+void cposix_use_fine_timers(void);
+
+/// Names the calling thread, for tools that list threads. At most 15 characters.
+void cposix_name_thread(const char *name);
 
 #endif

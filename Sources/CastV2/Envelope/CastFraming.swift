@@ -34,10 +34,14 @@ public enum CastFraming {
     /// Bytes of the length before the body, which it does not count.
     public static let prefixLength = 4
 
-    /// The frame of one message. Throws `CastFramingError`: `frameTooLong` or `missingAddress`.
-    public static func encode(_ message: CastMessage) throws -> [UInt8] {
+    /// Whether a message can be sent. Throws `frameTooLong` or `missingAddress`.
+    public static func check(_ message: CastMessage) throws(CastFramingError) { _ = try encode(message) }
+
+    /// The frame of one message. Throws `frameTooLong`, or `missingAddress`: a device answers an empty destination with
+    /// silence, so that none is ever sent.
+    public static func encode(_ message: CastMessage) throws(CastFramingError) -> [UInt8] {
         guard !message.sourceID.isEmpty, !message.destinationID.isEmpty, !message.namespace.isEmpty else {
-            throw CastFramingError.missingAddress
+            throw .missingAddress
         }
         var wire = Router_Cast_CastMessage()
         wire.protocolVersion = .castv210
@@ -52,10 +56,9 @@ public enum CastFraming {
             wire.payloadType = .binary
             wire.payloadBinary = Data(bytes)
         }
-        let body: [UInt8] = try wire.serializedBytes()
-        guard body.count <= maximumBody else {
-            throw CastFramingError.frameTooLong(announced: UInt32(clamping: body.count))
-        }
+        // Every required field is set just above, so that serialising cannot fail but by length.
+        guard let body: [UInt8] = try? wire.serializedBytes() else { throw .frameTooLong(announced: .max) }
+        guard body.count <= maximumBody else { throw .frameTooLong(announced: UInt32(clamping: body.count)) }
         let length = UInt32(body.count)
         var frame: [UInt8] = []
         frame.reserveCapacity(prefixLength + body.count)

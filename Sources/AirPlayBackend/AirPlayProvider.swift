@@ -1,0 +1,125 @@
+import AirPlay
+import Logging
+import Pacing
+import RouteBackend
+import RouteModel
+
+/// AirPlay for the engine: reads the records of `_raop._tcp` and `_airplay._tcp`, and opens RAOP sessions.
+public struct AirPlayProvider: RouteProvider {
+    private let clock: any HostClock
+    private let pacer: Pacer
+    private let publicKey: RAOPPublicKey
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - pacer: the process's one sending thread.
+    ///   - publicKey: whom RSA receivers' keys are wrapped for; tests have a pair of their own.
+    public init(
+        clock: any HostClock, pacer: Pacer, publicKey: RAOPPublicKey = .airPortExpress,
+        logger: Logger = Logger(label: "router.airplay") { _ in SwiftLogNoOpLogHandler() }
+    ) {
+        self.clock = clock
+        self.pacer = pacer
+        self.publicKey = publicKey
+        self.logger = logger
+    }
+
+    public var family: RouteFamily { .airplay }
+    public var serviceTypes: [String] { [AirPlayEndpoint.airPlayType, AirPlayEndpoint.raopType] }
+    public var uriSchemes: [String] { ["raop", "airplay"] }
+
+    public func endpoint(from record: ServiceRecord) -> Endpoint? { AirPlayEndpoint.endpoint(from: record) }
+
+    public func endpoint(from uri: DeviceURI) throws -> Endpoint { try AirPlayEndpoint.endpoint(from: uri) }
+
+    public func open(_ endpoint: Endpoint, options: OpenOptions) async throws -> any RouteSession {
+        guard endpoint.protocol == .raop else {
+            throw RouterError(
+                .unsupported,
+                "\(endpoint.name) is reached by \(endpoint.protocol.displayName), and "
+                    + "\(AirPlayEndpoint.unsupportedReason(endpoint.protocol))",
+                hint: "Use the device's AirPlay 1 (RAOP) service or Google Cast where it has one", scope: .route)
+        }
+        let plan = try RAOPPlan(endpoint: endpoint)
+        options.phase("connecting to \(endpoint.name)")
+        let connection: RTSPConnection
+        do {
+            connection = try await RTSPConnection.connect(
+                host: endpoint.host, port: endpoint.port, password: options.password?.revealed)
+        } catch {
+            throw AirPlayErrors.routerError(error, endpoint: endpoint)
+        }
+        do {
+            return try await withTaskCancellationHandler {
+                let session = try await AirPlayRouteSession.open(
+                    on: connection, endpoint: endpoint, plan: plan, publicKey: publicKey, options: options,
+                    clock: clock, pacer: pacer, logger: logger)
+                if Task.isCancelled {
+                    await session.end(.stop)
+                    throw CancellationError()
+                }
+                return session
+            } onCancel: {
+                connection.abort()
+            }
+        } catch let error as RouterError where !Task.isCancelled {
+            throw error
+        } catch {
+            await connection.close()
+            throw RouterError(.cancelled, "connecting to \(endpoint.name) was cancelled", scope: .route)
+        }
+    }
+}
+
+/// How a session on this endpoint is to be made.
+struct RAOPPlan: Sendable {
+    var advertisement: RAOPAdvertisement
+    var codec: AudioPacketFormat.Codec
+    var encryption: RAOPEncryptionChoice
+    /// Frames from sending to hearing, including what the device adds.
+    var leadFrames: Int
+
+    static let sampleRate = 44_100
+    static let framesPerPacket = 352
+
+    /// Throws `unsupported` or `configuration`.
+    init(endpoint: Endpoint) throws {
+        advertisement = RAOPAdvertisement(txt: endpoint.facts, stated: endpoint.origin == .stated)
+        guard let encryption = advertisement.encryption else {
+            throw RouterError(
+                .unsupported,
+                "\(endpoint.name) takes only audio protected by FairPlay, which only Apple's devices make",
+                hint: "Use Google Cast where the device has it", scope: .route)
+        }
+        guard let codec = advertisement.codec else {
+            throw RouterError(
+                .unsupported, "\(endpoint.name) takes neither Apple Lossless nor PCM",
+                hint: "Use Google Cast where the device has it", scope: .route)
+        }
+        self.encryption = encryption
+        self.codec = codec == .appleLossless ? .alac : .l16
+        leadFrames = try Self.lead(endpoint)
+    }
+
+    var format: AudioPacketFormat {
+        AudioPacketFormat(
+            codec: codec, sampleRate: Self.sampleRate, channels: 2, framesPerPacket: Self.framesPerPacket)
+    }
+
+    var leadNanoseconds: Int64 { MediaTime(frames: Int64(leadFrames), sampleRate: Self.sampleRate).nanoseconds }
+
+    var codecDescription: RAOPSessionDescription.Codec {
+        codec == .alac ? .appleLossless(.init()) : .l16(sampleRate: Self.sampleRate, channels: 2)
+    }
+
+    /// Two seconds, as iTunes has: enough to ask for lost packets again.
+    private static func lead(_ endpoint: Endpoint) throws -> Int {
+        guard let text = endpoint.facts["latency"] else { return 2 * sampleRate }
+        guard let milliseconds = Int(text), (500...8000).contains(milliseconds) else {
+            throw RouterError(
+                .configuration, "the latency of \(endpoint.name) is “\(text)”, and must be 500 to 8000 milliseconds",
+                hint: "Leave it out for the usual 2000", scope: .route)
+        }
+        return milliseconds * sampleRate / 1000
+    }
+}

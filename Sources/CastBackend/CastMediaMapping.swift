@@ -1,0 +1,63 @@
+import CastV2
+import RouteBackend
+import RouteModel
+
+extension CastLoad {
+    /// The item as a Cast device takes it.
+    init(_ media: PullMedia, autoplay: Bool) {
+        self.init(
+            media: CastMediaInformation(
+                contentID: media.url, contentType: media.contentType, streamType: media.live ? .live : .buffered,
+                duration: media.live ? nil : media.metadata.duration?.seconds,
+                metadata: CastMediaMetadata(media.metadata)),
+            autoplay: autoplay, currentTime: media.live ? 0 : max(0, media.start.seconds))
+    }
+}
+
+extension CastMediaMetadata {
+    init(_ metadata: MediaMetadata) {
+        let kind: Kind =
+            switch metadata.kind {
+            case .movie: .movie
+            case .episode: .tvShow
+            case .music: .musicTrack
+            case .photo: .photo
+            case .audiobookChapter: .audiobookChapter
+            // There is no type for these: the general one shows title and subtitle.
+            case .generic, .podcastEpisode, .live: .generic
+            }
+        self.init(
+            kind: kind,
+            images: metadata.images.map { CastImage(url: $0.url, width: $0.width, height: $0.height) })
+        self[text: .title] = metadata.title
+        self[text: .subtitle] = metadata.subtitle ?? (kind == .generic ? metadata.artist : nil)
+        self[text: .artist] = metadata.artist
+        self[text: .albumName] = metadata.album
+        self[text: .albumArtist] = metadata.albumArtist
+        self[text: .composer] = metadata.composer
+        self[text: .studio] = metadata.studio
+        self[text: .seriesTitle] = metadata.seriesTitle
+        self[number: .season] = metadata.season.map(Double.init)
+        self[number: .episode] = metadata.episode.map(Double.init)
+        self[number: .trackNumber] = metadata.trackNumber.map(Double.init)
+        self[number: .discNumber] = metadata.discNumber.map(Double.init)
+        if kind == .audiobookChapter {
+            self[text: .bookTitle] = metadata.album
+            self[text: .chapterTitle] = metadata.title
+            self[number: .chapterNumber] = metadata.trackNumber.map(Double.init)
+        }
+        if let date = metadata.releaseDate, Self.isDate(date) {
+            self[text: .releaseDate] = date
+            self[text: .originalAirdate] = date
+            self[text: .creationDateTime] = date
+        }
+    }
+
+    /// Dates are ISO 8601 on the wire, at least a year. Tags hold anything; what is no date is left out.
+    private static func isDate(_ text: String) -> Bool {
+        let head = text.prefix { $0 != "T" && $0 != " " }
+        let parts = head.split(separator: "-", omittingEmptySubsequences: false)
+        guard let year = parts.first, year.count == 4, (1...3).contains(parts.count) else { return false }
+        return parts.dropFirst().allSatisfy { $0.count == 2 } && parts.allSatisfy { $0.allSatisfy(\.isNumber) }
+    }
+}

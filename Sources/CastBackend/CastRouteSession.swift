@@ -1,0 +1,272 @@
+import CastV2
+import RouteBackend
+import RouteModel
+
+/// One Cast device as the engine drives it.
+actor CastRouteSession: RouteSession {
+    nonisolated let descriptor: RouteSessionDescriptor
+    private nonisolated let latest: LatestValue<RouteSessionUpdate>
+    private let session: CastSession
+    private let appID: String
+    private let clock: any HostClock
+    private let errors: CastErrors
+    private let mapping: CastUpdates
+    /// Whether the app is ours to stop: started by this session, or by the one that it takes up again.
+    private var ownsApp: Bool
+    private var state = CastSessionState()
+    private var loaded: CastLoaded?
+    private var ending = false
+    private var watcher: Task<Void, Never>?
+
+    /// Time that a device may take from having the URL to playing it.
+    private static let startLimit: Int64 = 60_000_000_000
+
+    init(
+        session: CastSession, endpoint: Endpoint, appID: String, app: CastAppSession?, rejoin: CastRejoinToken?,
+        volume: CastVolume?, clock: any HostClock, errors: CastErrors
+    ) {
+        self.session = session
+        self.appID = appID
+        self.clock = clock
+        self.errors = errors
+        mapping = CastUpdates(errors: errors)
+        let rejoined = app.map { $0.sessionID == rejoin?.sessionID } ?? false
+        ownsApp = app?.origin == .launched || rejoined
+        let fixed = volume?.controlType == .fixed
+        var capabilities = endpoint.capabilities
+        if fixed {
+            capabilities[.volumeDevice] = .unsupported
+            capabilities[.mute] = .unsupported
+        }
+        descriptor = RouteSessionDescriptor(
+            endpoint: endpoint, delivery: .pull(PullRequirements(receiverAddress: session.remoteAddress)),
+            capabilities: capabilities,
+            volume: fixed
+                ? .fixed
+                : VolumeDescriptor(handling: .adjustable, step: volume?.stepInterval ?? 0.01, readback: .events),
+            rejoinToken: app.map { CastRejoinToken(appID: $0.appID, sessionID: $0.sessionID).text },
+            joined: app?.origin == .joined)
+        latest = LatestValue(RouteSessionUpdate(connection: .connected))
+    }
+
+    /// Begins to watch the device. Called once, before the session is given away.
+    func start() async {
+        take(await session.current)
+        let states = await session.states()
+        watcher = Task {
+            for await state in states { self.take(state) }
+            self.take(await self.session.current)
+            self.latest.finish()
+        }
+    }
+
+    nonisolated func updates() -> AsyncStream<RouteSessionUpdate> { latest.stream() }
+
+    // MARK: Load
+
+    func load(_ media: PreparedMedia, timeline: Timeline?, autoplay: Bool) async throws {
+        guard case .pull(let item) = media else {
+            throw RouterError(
+                .unsupported, "a Cast device fetches a URL and takes no packets", hint: "Hand it a URL", scope: .item)
+        }
+        let now = latest.value
+        // A device that was taken over is not taken back unasked.
+        if now.connection == .ended { throw ending ? cancelled() : errors.superseded(by: now.foreign) }
+        if now.connection == .failed { throw now.error ?? errors.lost(.closedByPeer) }
+        try await ensureApp()
+        loaded = CastLoaded(token: item.token, url: item.url, before: state.media.currentID)
+        publish()
+        do {
+            let handle = await session.media(.load(CastLoad(item, autoplay: autoplay)))
+            let updates = try mediaUpdates(await handle.result())
+            loaded?.answer(updates)
+            take(await session.current)
+            try await untilStarted()
+        } catch let error as RouterError {
+            if error.code != .cancelled, error.code != .commandSuperseded { loaded?.failure = error }
+            publish()
+            throw error
+        }
+    }
+
+    /// The app may not run yet, where opening would have displaced somebody else's.
+    private func ensureApp() async throws {
+        do {
+            let before = await session.current.runningApp
+            let app = try await session.launchOrJoin(appID: appID)
+            if before == nil { ownsApp = app.origin == .launched }
+        } catch {
+            throw ending ? cancelled() : errors.opening(error)
+        }
+    }
+
+    private func mediaUpdates(_ result: CastRequestResult) throws -> [CastMediaStatusUpdate] {
+        switch result {
+        case .completed(.mediaStatus(let updates)): return updates
+        case .completed: return []
+        case .replaced: throw RouterError(.commandSuperseded, "another load took the place of this one", scope: .item)
+        case .cancelled: throw cancelled()
+        case .failed(let failure): throw ending ? cancelled() : errors.request(failure, doing: "loading")
+        }
+    }
+
+    /// Returns when the device plays or holds the item ready, and throws when it will not.
+    ///
+    /// Buffering is no failure, but to buffer for ever is.
+    private func untilStarted() async throws {
+        let clock = clock
+        let states = await session.states()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.watchStart(states) }
+            group.addTask {
+                try await clock.sleep(nanoseconds: Self.startLimit)
+                throw await self.startTimedOut()
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    private func watchStart(_ states: AsyncStream<CastSessionState>) async throws {
+        for await state in states {
+            take(state)
+            if try hasStarted() { return }
+        }
+        take(await session.current)
+        guard try !hasStarted() else { return }
+        throw cancelled()
+    }
+
+    private func hasStarted() throws -> Bool {
+        let update = latest.value
+        if ending { throw cancelled() }
+        if update.connection == .failed { throw update.error ?? errors.lost(.closedByPeer) }
+        if update.connection == .ended { throw errors.superseded(by: update.foreign) }
+        switch update.media {
+        case .playing, .paused: return true
+        case .none, .loading, .buffering:
+            // Told apart from any item, after the answer: some receivers give no status with it.
+            if let failure = state.mediaFailure { throw errors.media(failure) }
+            return false
+        case .stopped:
+            switch update.stopReason {
+            // Shorter than the news of it.
+            case .finished: return true
+            case .error: throw update.error ?? errors.media(CastMediaFailure())
+            case .replaced: throw RouterError(.commandSuperseded, "somebody else loaded something", scope: .item)
+            default: throw RouterError(.commandSuperseded, "somebody stopped it before it began", scope: .item)
+            }
+        }
+    }
+
+    private func startTimedOut() -> RouterError {
+        RouterError(
+            .timeout, "\(errors.name) took the media and did not begin to play",
+            hint: "Check that the device can fetch it: it may not reach this machine", scope: .item, retry: .later)
+    }
+
+    // MARK: Commands
+
+    func perform(_ command: RouteCommand) async throws -> CommandOutcome {
+        guard let id = loaded?.mediaSessionID, let status = state.media[id], !status.hasEnded else {
+            // Nothing plays: that is what stop is for.
+            return command == .stop ? .succeeded : .noActionableItem
+        }
+        let commands = status.supportedMediaCommands
+        switch command {
+        case .play: return try await ask(.play(mediaSessionID: id), doing: "playing")
+        case .pause:
+            if let commands, !commands.contains(.pause) { return .unsupported }
+            return try await ask(.pause(mediaSessionID: id), doing: "pausing")
+        case .seek(let time, let resume):
+            if let commands, !commands.contains(.seek) { return .unsupported }
+            return try await ask(
+                .seek(mediaSessionID: id, position: max(0, time.seconds), resume: resume ? .start : .pause),
+                doing: "seeking")
+        case .stop: return try await ask(.stop(mediaSessionID: id), doing: "stopping")
+        }
+    }
+
+    private func ask(_ request: CastMediaRequest, doing: String) async throws -> CommandOutcome {
+        let outcome = try outcome(of: await session.media(request).result(), doing: doing)
+        take(await session.current)
+        return outcome
+    }
+
+    private func outcome(of result: CastRequestResult, doing: String) throws -> CommandOutcome {
+        switch result {
+        case .completed: return .succeeded
+        case .replaced: return .superseded
+        case .cancelled: throw cancelled()
+        case .failed(.timedOut): return .timedOut
+        case .failed(.connectionLost(let error)): throw ending ? cancelled() : errors.lost(error)
+        case .failed(let failure): return .failed(errors.request(failure, doing: doing))
+        }
+    }
+
+    /// Cast devices show what `load` gave them.
+    func present(_ nowPlaying: NowPlaying) async throws {}
+
+    func setVolume(_ volume: VolumeState) async throws {
+        guard descriptor.volume.handling == .adjustable else {
+            throw RouterError(
+                .unsupported, "the volume of \(errors.name) is fixed", hint: "Use the device's own control",
+                scope: .command)
+        }
+        let known = await session.current.receiver?.volume
+        // One property for each message, and none that is right already.
+        if known?.muted != volume.muted { try await ask(.setMuted(volume.muted)) }
+        if known?.level != volume.level.value { try await ask(.setVolume(level: volume.level.value)) }
+        take(await session.current)
+    }
+
+    private func ask(_ request: CastReceiverRequest) async throws {
+        switch await session.request(.receiver(request)).result() {
+        case .completed, .replaced: return
+        case .cancelled: throw cancelled()
+        case .failed(let failure):
+            throw ending ? cancelled() : errors.request(failure, doing: "setting the volume")
+        }
+    }
+
+    // MARK: End
+
+    func end(_ reason: EndReason) async {
+        guard !ending else {
+            await watcher?.value
+            return
+        }
+        ending = true
+        take(await session.current)
+        let stops = reason == .stop || reason == .transfer
+        let foreign = state.media.current.map { !$0.hasEnded && $0.mediaSessionID != loaded?.mediaSessionID } ?? false
+        // An app of ours is stopped, and what plays in it ends too; but not when somebody else plays in it by now.
+        let stopApp = stops && ownsApp && !foreign
+        if stops, !stopApp, let id = loaded?.mediaSessionID, let status = state.media[id], !status.hasEnded {
+            _ = await session.media(.stop(mediaSessionID: id)).result()
+        }
+        await session.end(stopApp: stopApp)
+        await watcher?.value
+        watcher = nil
+    }
+
+    // MARK: State
+
+    private func take(_ new: CastSessionState) {
+        // States come by two ways, and the slower one must not turn back time.
+        guard new.revision >= state.revision else { return }
+        state = new
+        loaded?.observe(new.media)
+        publish()
+    }
+
+    private func publish() {
+        let update = mapping.update(state, loaded: loaded)
+        if update != latest.value { latest.set(update) }
+        if update.connection == .ended || update.connection == .failed { latest.finish() }
+    }
+
+    private func cancelled() -> RouterError {
+        RouterError(.cancelled, "the session on \(errors.name) was ended", scope: .session)
+    }
+}

@@ -1,0 +1,288 @@
+/// The sender's side of one CastV2 channel: virtual connections, heartbeat, requests and their one final result.
+///
+/// Methods are events, return values are what to do about them; there is no I/O and no clock in here. `now` is in
+/// nanoseconds of any monotonic clock. After each event the caller asks `nextDeadline` and calls `timePassed` then.
+public struct CastChannelStateMachine: Sendable {
+    /// What the caller must do, in order.
+    public enum Action: Sendable, Hashable {
+        case send(CastMessage)
+        /// A request has ended. Told once for each.
+        case finish(CastRequestID, CastRequestResult)
+        /// A launch waits for a person at the device.
+        case launchNeedsConsent(CastRequestID)
+        /// State for whoever keeps it.
+        case deliver(CastInbound, source: String)
+        /// The channel is over: close the transport. Told once.
+        case disconnect(CastConnectionError)
+    }
+
+    public enum Phase: Sendable, Hashable {
+        /// The transport is being made; what is sent now goes out first thing.
+        case opening
+        case open
+        case closed(CastConnectionError)
+    }
+
+    private struct Pending: Sendable {
+        var request: CastRequest
+        var deadline: Int64
+    }
+
+    public private(set) var phase = Phase.opening
+    public let sourceID: String
+    private let userAgent: String
+    private let timeouts: CastTimeouts
+
+    private var connections: Set<String> = []
+    private var pending: [CastRequestID: Pending] = [:]
+    private var lastRequestID = 0
+    private var lastHeard: Int64
+    private var lastSent: Int64
+    private var lastPing: Int64
+
+    /// - Parameters:
+    ///   - sourceID: this sender's id, unique among the senders of the device.
+    ///   - userAgent: how it calls itself.
+    public init(sourceID: String, userAgent: String, timeouts: CastTimeouts = CastTimeouts(), now: Int64) {
+        self.sourceID = sourceID
+        self.userAgent = userAgent
+        self.timeouts = timeouts
+        lastHeard = now
+        lastSent = now
+        lastPing = now
+    }
+
+    /// When `timePassed` must be called next; nil when the channel is closed.
+    public var nextDeadline: Int64? {
+        if case .closed = phase { return nil }
+        let requests = pending.values.map(\.deadline).min() ?? .max
+        return phase == .open ? min(requests, pingDeadline, lastHeard + timeouts.giveUpAfter) : requests
+    }
+
+    /// Requests that have not ended.
+    public var pendingRequests: Int { pending.count }
+
+    /// The transport is there. Deadlines count from here: making the connection has a limit of its own.
+    public mutating func opened(now: Int64) -> [Action] {
+        guard phase == .opening else { return [] }
+        phase = .open
+        lastHeard = now
+        lastSent = now
+        lastPing = now
+        for (id, entry) in pending { pending[id]?.deadline = now + timeouts.limit(of: entry.request) }
+        return []
+    }
+
+    /// Opens a virtual connection, if there is none yet.
+    public mutating func connect(to destination: String, now: Int64) -> [Action] {
+        if case .closed = phase { return [] }
+        guard !destination.isEmpty, connections.insert(destination).inserted else { return [] }
+        return [send(.connect(userAgent: userAgent), to: destination, now: now)]
+    }
+
+    /// Closes a virtual connection; what is asked over it ends as cancelled.
+    public mutating func disconnect(from destination: String, now: Int64) -> [Action] {
+        if case .closed = phase { return [] }
+        guard connections.remove(destination) != nil else { return [] }
+        return finish(.cancelled) { $0.destination == destination } + [send(.close, to: destination, now: now)]
+    }
+
+    /// An app has gone, as the device's status says; there is nobody left to say goodbye to.
+    public mutating func appVanished(_ transport: String) -> [Action] {
+        connections.remove(transport)
+        return finish(.failed(.appClosed)) { $0.destination == transport }
+    }
+
+    /// Asks something, after the CONNECT that must come before anything else on that pair of ids.
+    ///
+    /// The request ends at once where it cannot be sent.
+    public mutating func request(_ request: CastRequest, now: Int64) -> (id: CastRequestID, actions: [Action]) {
+        lastRequestID += 1
+        let id = lastRequestID
+        if case .closed(let error) = phase { return (id, [.finish(id, .failed(.connectionLost(error)))]) }
+        let message = request.message(id: id, from: sourceID)
+        do throws(CastFramingError) {
+            try CastFraming.check(message)
+        } catch {
+            return (id, [.finish(id, .failed(.unsendable(error)))])
+        }
+        var actions = finish(.replaced) { $0.isReplaced(by: request) }
+        actions += connect(to: request.destination, now: now)
+        pending[id] = Pending(request: request, deadline: now + timeouts.limit(of: request))
+        lastSent = now
+        actions.append(.send(message))
+        return (id, actions)
+    }
+
+    /// The caller gives a request up. The device is not told: there is no message for it.
+    public mutating func cancel(_ id: CastRequestID) -> [Action] { finish(id, .cancelled) }
+
+    public mutating func received(_ message: CastMessage, now: Int64) -> [Action] {
+        if case .closed = phase { return [] }
+        // Whatever is heard proves that the device lives.
+        lastHeard = now
+        let inbound = CastInbound(message)
+        if message.namespace == CastNamespace.heartbeat {
+            // Heartbeats of real devices carry the address of their transport, not ours.
+            let asker = message.sourceID.isEmpty ? CastAddress.platformReceiver : message.sourceID
+            return inbound == .ping ? [send(.pong, to: asker, now: now)] : []
+        }
+        guard message.destinationID == sourceID || message.destinationID == CastAddress.broadcast else { return [] }
+        var actions: [Action]
+        switch inbound {
+        case .close: return closed(message.sourceID, inbound)
+        case .receiverStatus(let status, let id): actions = receiverStatus(status, id)
+        case .launchStatus(let status, let id): actions = launchStatus(status, id, now: now)
+        case .launchError(let reason, let id):
+            actions = settle(id, .failed(.launchFailed(reason: reason))) {
+                if case .receiver(.launch) = $0 { true } else { false }
+            }
+        case .appAvailability(let answers, let id):
+            actions = settle(id, .completed(.appAvailability(answers))) {
+                if case .receiver(.getAppAvailability) = $0 { true } else { false }
+            }
+        case .mediaStatus(let updates, let id):
+            actions = settle(id, .completed(.mediaStatus(updates))) { Self.isMedia($0, from: message.sourceID) }
+        case .loadFailed(let failure, let id):
+            actions = loadEnded(.failed(.loadFailed(failure)), id, from: message.sourceID)
+        case .loadCancelled(let id): actions = loadEnded(.replaced, id, from: message.sourceID)
+        case .invalidPlayerState(let id):
+            actions = settle(id, .failed(.invalidPlayerState)) { Self.isMedia($0, from: message.sourceID) }
+        case .mediaError(let failure, let id):
+            actions = settle(id, .failed(.mediaError(failure))) { Self.isMedia($0, from: message.sourceID) }
+        case .invalidRequest(let reason, let id):
+            actions = settle(id, .failed(.invalidRequest(reason: reason))) { $0.namespace == message.namespace }
+        default: actions = []
+        }
+        // State first: who waits for the result may look at it.
+        actions.insert(.deliver(inbound, source: message.sourceID), at: 0)
+        return actions
+    }
+
+    public mutating func timePassed(now: Int64) -> [Action] {
+        if case .closed = phase { return [] }
+        var actions: [Action] = []
+        for id in pending.filter({ $0.value.deadline <= now }).keys.sorted() {
+            actions += finish(id, .failed(.timedOut))
+        }
+        guard phase == .open else { return actions }
+        if lastHeard + timeouts.giveUpAfter <= now { return actions + close(.silent) }
+        if pingDeadline <= now {
+            lastPing = now
+            actions.append(send(.ping, to: CastAddress.platformReceiver, now: now))
+        }
+        return actions
+    }
+
+    /// Ends the channel from our side: goodbye to everybody, and nothing is left pending.
+    public mutating func end(now: Int64) -> [Action] {
+        if case .closed = phase { return [] }
+        var actions = finish(.cancelled) { _ in true }
+        if phase == .open {
+            // The platform last: its CLOSE may take the transport down.
+            let others = connections.filter { $0 != CastAddress.platformReceiver }.sorted()
+            for destination in others + [CastAddress.platformReceiver] where connections.contains(destination) {
+                actions.append(send(.close, to: destination, now: now))
+            }
+        }
+        connections = []
+        phase = .closed(.ended)
+        return actions + [.disconnect(.ended)]
+    }
+
+    /// The transport is gone, or never came.
+    public mutating func transportClosed(_ error: CastConnectionError) -> [Action] {
+        if case .closed = phase { return [] }
+        return close(error)
+    }
+
+    private var pingDeadline: Int64 { max(min(lastHeard, lastSent), lastPing) + timeouts.pingAfter }
+
+    private mutating func send(_ message: CastTransportMessage, to destination: String, now: Int64) -> Action {
+        lastSent = now
+        return .send(message.message(from: sourceID, to: destination))
+    }
+
+    private mutating func close(_ error: CastConnectionError) -> [Action] {
+        let actions = finish(.failed(.connectionLost(error))) { _ in true }
+        connections = []
+        phase = .closed(error)
+        return actions + [.disconnect(error)]
+    }
+
+    private mutating func closed(_ source: String, _ inbound: CastInbound) -> [Action] {
+        connections.remove(source)
+        // The platform's own CLOSE announces the end of the transport.
+        if source == CastAddress.platformReceiver { return close(.closedByPeer) }
+        return [.deliver(inbound, source: source)]
+            + finish(.failed(.appClosed)) { $0.destination == source }
+    }
+
+    private mutating func receiverStatus(_ status: CastReceiverStatus, _ id: CastRequestID) -> [Action] {
+        var actions: [Action] = []
+        for (pendingID, entry) in pending.sorted(by: { $0.key < $1.key }) {
+            guard case .receiver(let request) = entry.request else { continue }
+            let answered =
+                switch request {
+                case .launch(let appID):
+                    // An early status of the launch may come before the app can be talked to; and some receivers tell
+                    // of the app by a broadcast only.
+                    status.application(appID: appID).map { !$0.transportID.isEmpty } ?? false
+                case .stop(let sessionID?):
+                    pendingID == id || status.application(sessionID: sessionID) == nil
+                case .stop(nil): pendingID == id || status.activeApplication == nil
+                case .getAppAvailability: false
+                case .getStatus, .setVolume, .setMuted: pendingID == id
+                }
+            if answered { actions += finish(pendingID, .completed(.receiverStatus(status))) }
+        }
+        return actions
+    }
+
+    private mutating func launchStatus(_ status: String, _ id: CastRequestID, now: Int64) -> [Action] {
+        guard let entry = pending[id], case .receiver(.launch) = entry.request else { return [] }
+        switch status {
+        case "USER_ALLOWED":
+            pending[id]?.deadline = now + timeouts.launch
+            return []
+        case "USER_PENDING_AUTHORIZATION":
+            pending[id]?.deadline = now + timeouts.authorization
+            return [.launchNeedsConsent(id)]
+        case let refusal where refusal.contains("NOT_ALLOWED") || refusal.contains("DENIED"):
+            return finish(id, .failed(.launchDenied(status: status)))
+        default: return []
+        }
+    }
+
+    /// LOAD_FAILED and LOAD_CANCELLED come with the id of the LOAD, or with none from receivers that failed late.
+    private mutating func loadEnded(
+        _ result: CastRequestResult, _ id: CastRequestID, from source: String
+    ) -> [Action] {
+        let isLoad = { (request: CastRequest) in
+            if case .media(.load, source, _) = request { true } else { false }
+        }
+        return id != 0 ? settle(id, result, where: isLoad) : finish(result, where: isLoad)
+    }
+
+    private static func isMedia(_ request: CastRequest, from source: String) -> Bool {
+        if case .media(_, source, _) = request { true } else { false }
+    }
+
+    /// Ends the request that a reply names, if it is one that this reply can answer: unknown ids, duplicates and
+    /// replies from somebody else change nothing.
+    private mutating func settle(
+        _ id: CastRequestID, _ result: CastRequestResult, where fits: (CastRequest) -> Bool
+    ) -> [Action] {
+        guard let entry = pending[id], fits(entry.request) else { return [] }
+        return finish(id, result)
+    }
+
+    private mutating func finish(_ id: CastRequestID, _ result: CastRequestResult) -> [Action] {
+        pending.removeValue(forKey: id) == nil ? [] : [.finish(id, result)]
+    }
+
+    private mutating func finish(_ result: CastRequestResult, where fits: (CastRequest) -> Bool) -> [Action] {
+        let ids = pending.filter { fits($0.value.request) }.keys.sorted()
+        return ids.flatMap { finish($0, result) }
+    }
+}

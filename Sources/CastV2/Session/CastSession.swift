@@ -1,0 +1,374 @@
+import Logging
+
+/// A sender's session with one receiver: connect, launch or join an app, play.
+///
+/// Two tasks belong to it, one that reads and one that waits for the next deadline; both end with `end`, which every
+/// session that was connected must be given.
+public actor CastSession {
+    public struct Configuration: Sendable {
+        public var host: String
+        public var port: Int
+        /// Unique among the senders of the device.
+        public var sourceID: String
+        public var userAgent: String
+        public var timeouts: CastTimeouts
+        /// While something plays, its position is asked for after this many nanoseconds without news of it: players
+        /// drift, and say so only when something happens.
+        public var refreshPositionAfter: Int64 = 10_000_000_000
+
+        public init(
+            host: String, port: Int = 8009, sourceID: String = "client-\(Int.random(in: 10_000...999_999))",
+            userAgent: String = "router", timeouts: CastTimeouts = CastTimeouts()
+        ) {
+            self.host = host
+            self.port = port
+            self.sourceID = sourceID
+            self.userAgent = userAgent
+            self.timeouts = timeouts
+        }
+    }
+
+    /// The address that was reached, numeric.
+    public nonisolated let remoteAddress: String
+    /// The certificate of the TLS connection, DER: what device authentication signs.
+    public nonisolated let peerCertificate: [UInt8]
+
+    private let configuration: Configuration
+    private let clock: CastClock
+    private let logger: Logger
+    private let connection: CastConnection
+    private var machine: CastChannelStateMachine
+    private var handles: [CastRequestID: CastRequestHandle] = [:]
+    private var consents: [CastRequestID: @Sendable () -> Void] = [:]
+    private var state = CastSessionState()
+    private var readers: [Int: AsyncStream<CastSessionState>.Continuation] = [:]
+    private var lastReader = 0
+    private var positionNews: Int64
+    private var reconnectedApp = false
+    private var reading: Task<Void, Never>?
+    private var timer: Task<Void, Never>?
+    private var timerDeadline = Int64.max
+    private let firstStatus: CastRequestHandle
+
+    /// Connects, opens the virtual connection and asks for the device's status, all in one go.
+    ///
+    /// Throws `CastConnectionError`. What the status says is waited for by `receiverStatus`.
+    public static func connect(
+        _ configuration: Configuration, clock: CastClock, logger: Logger
+    ) async throws -> CastSession {
+        var machine = CastChannelStateMachine(
+            sourceID: configuration.sourceID, userAgent: configuration.userAgent, timeouts: configuration.timeouts,
+            now: clock.now())
+        let (statusID, actions) = machine.request(.receiver(.getStatus), now: clock.now())
+        let greeting = actions.compactMap { if case .send(let message) = $0 { message } else { nil } }
+        let deadline = clock.now() + configuration.timeouts.connect
+        let connection = try await withThrowingTaskGroup(of: CastConnection.self) { group in
+            group.addTask {
+                try await CastConnection.connect(
+                    host: configuration.host, port: configuration.port, greeting: greeting)
+            }
+            group.addTask {
+                try await clock.sleepUntil(deadline)
+                throw CastConnectionError.timedOut
+            }
+            let first = await group.nextResult()
+            group.cancelAll()
+            // A connection that came about in the very moment of the deadline is nobody's any more.
+            while let late = await group.nextResult() {
+                if case .success(let connection) = late { await connection.close() }
+            }
+            guard let first else { throw CastConnectionError.timedOut }
+            return try first.get()
+        }
+        let session = CastSession(
+            configuration, clock: clock, logger: logger, connection: connection, machine: machine, statusID: statusID)
+        await session.start()
+        return session
+    }
+
+    private init(
+        _ configuration: Configuration, clock: CastClock, logger: Logger, connection: CastConnection,
+        machine: CastChannelStateMachine, statusID: CastRequestID
+    ) {
+        self.configuration = configuration
+        self.clock = clock
+        self.logger = logger
+        self.connection = connection
+        self.machine = machine
+        remoteAddress = connection.remoteAddress
+        peerCertificate = connection.peerCertificate
+        positionNews = clock.now()
+        // The session does not exist yet when this request is made, so nobody can give it up through it.
+        firstStatus = CastRequestHandle(id: statusID) { _ in }
+        handles[statusID] = firstStatus
+    }
+
+    private func start() async {
+        await apply(machine.opened(now: clock.now()))
+        reading = Task { [connection] in
+            do {
+                for try await message in connection.inbound { await self.received(message) }
+                await self.transportClosed(.closedByPeer)
+            } catch {
+                await self.transportClosed(error as? CastConnectionError ?? .closedByPeer)
+            }
+        }
+    }
+
+    // MARK: State
+
+    /// The state now, then each newer one; finishes when the connection has closed.
+    public func states() -> AsyncStream<CastSessionState> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: CastSessionState.self, bufferingPolicy: .bufferingNewest(1))
+        continuation.yield(state)
+        guard case .open = state.connection else {
+            continuation.finish()
+            return stream
+        }
+        lastReader += 1
+        readers[lastReader] = continuation
+        return stream
+    }
+
+    public var current: CastSessionState { state }
+
+    /// The device's first status, which `connect` asked for: proof that a Cast device is there.
+    public func receiverStatus() async -> CastRequestResult { await firstStatus.result() }
+
+    // MARK: Requests
+
+    /// Asks the device or an app something.
+    public func request(_ request: CastRequest) async -> CastRequestHandle { await submit(request, consent: nil) }
+
+    private func submit(_ request: CastRequest, consent: (@Sendable () -> Void)?) async -> CastRequestHandle {
+        let (id, actions) = machine.request(request, now: clock.now())
+        let handle = CastRequestHandle(id: id) { [weak self] id in await self?.cancel(id) }
+        handles[id] = handle
+        consents[id] = consent
+        // Whatever failed before has nothing to do with what is loaded now.
+        if case .media(.load, _, _) = request, state.mediaFailure != nil {
+            state.mediaFailure = nil
+            publish()
+        }
+        await apply(actions)
+        return handle
+    }
+
+    /// Asks the app; ends at once as `appClosed` where none runs.
+    public func media(_ request: CastMediaRequest) async -> CastRequestHandle {
+        guard let app = state.runningApp else {
+            let handle = CastRequestHandle(id: 0) { _ in }
+            await handle.finish(.failed(.appClosed))
+            return handle
+        }
+        return await self.request(.media(request, transport: app.transportID, session: app.sessionID))
+    }
+
+    private func cancel(_ id: CastRequestID) async { await apply(machine.cancel(id)) }
+
+    /// Joins the app if it runs, else launches it; then opens the connection to it and asks what it plays, without
+    /// waiting for an answer.
+    ///
+    /// - Parameter consent: told when a person must allow the launch at the device.
+    /// - Throws: `CastRequestFailure`, `CancellationError`.
+    public func launchOrJoin(
+        appID: String, consent: @escaping @Sendable () -> Void = {}
+    ) async throws -> CastAppSession {
+        if let app = state.runningApp, app.appID.lowercased() == appID.lowercased() { return app }
+        _ = try await Self.value(of: receiverStatus())
+        if let running = state.receiver?.application(appID: appID), !running.transportID.isEmpty {
+            return await attach(running, origin: .joined)
+        }
+        var retried = false
+        while true {
+            switch await launch(appID, consent: consent) {
+            case .completed(.receiverStatus(let status)):
+                guard let running = status.application(appID: appID) else {
+                    throw CastRequestFailure.launchFailed(reason: nil)
+                }
+                return await attach(running, origin: .launched)
+            // A device that was busy taking another app down says so, and means "again".
+            case .failed(.launchFailed(let reason)) where !retried && Self.isPassing(reason): retried = true
+            case let result:
+                _ = try Self.value(of: result)
+                throw CastRequestFailure.launchFailed(reason: nil)
+            }
+        }
+    }
+
+    private static func isPassing(_ reason: String?) -> Bool {
+        ["SYSTEM_ERROR", "CANCELLED"].contains(reason?.uppercased())
+    }
+
+    private func launch(_ appID: String, consent: @escaping @Sendable () -> Void) async -> CastRequestResult {
+        await submit(.receiver(.launch(appID: appID)), consent: consent).result()
+    }
+
+    private func attach(_ running: CastApplication, origin: CastAppSession.Origin) async -> CastAppSession {
+        let app = CastAppSession(
+            appID: running.appID, displayName: running.displayName, sessionID: running.sessionID,
+            transportID: running.transportID, origin: origin)
+        state.app = .running(app)
+        state.media = CastMediaTracker()
+        state.mediaFailure = nil
+        reconnectedApp = false
+        publish()
+        await apply(machine.connect(to: app.transportID, now: clock.now()))
+        // A running app may play already; a fresh one has nothing to tell.
+        if origin == .joined { _ = await media(.getStatus) }
+        return app
+    }
+
+    /// The answer of a request that was taken; throws `CastRequestFailure` or `CancellationError` for every other end.
+    public static func value(of result: CastRequestResult) throws -> CastReply {
+        switch result {
+        case .completed(let reply): return reply
+        case .failed(let failure): throw failure
+        case .replaced, .cancelled: throw CancellationError()
+        }
+    }
+
+    // MARK: End
+
+    /// Says goodbye and closes. With `stopApp`, the app is stopped first.
+    public func end(stopApp: Bool) async {
+        if stopApp, let app = state.runningApp, case .open = state.connection {
+            _ = await request(.receiver(.stop(sessionID: app.sessionID))).result()
+        }
+        await apply(machine.end(now: clock.now()))
+        await connection.close()
+        reading?.cancel()
+        timer?.cancel()
+        await reading?.value
+        await timer?.value
+        reading = nil
+        timer = nil
+    }
+
+    // MARK: Events
+
+    private func received(_ message: CastMessage) async {
+        logger.trace("received", metadata: ["namespace": "\(message.namespace)", "source": "\(message.sourceID)"])
+        await apply(machine.received(message, now: clock.now()))
+    }
+
+    private func transportClosed(_ error: CastConnectionError) async { await apply(machine.transportClosed(error)) }
+
+    /// Does what the machine says. Everything that changes state is done before anybody is waited for.
+    private func apply(_ actions: [CastChannelStateMachine.Action]) async {
+        var outgoing: [CastMessage] = []
+        var ended: [(CastRequestHandle, CastRequestResult)] = []
+        var again: [CastChannelStateMachine.Action] = []
+        var news = false
+        for action in actions {
+            switch action {
+            case .send(let message): outgoing.append(message)
+            case .finish(let id, let result):
+                consents[id] = nil
+                if let handle = handles.removeValue(forKey: id) { ended.append((handle, result)) }
+            case .launchNeedsConsent(let id): consents[id]?()
+            case .deliver(let inbound, let source):
+                again += deliver(inbound, from: source)
+                news = true
+            case .disconnect(let error):
+                state.connection = .closed(error)
+                news = true
+            }
+        }
+        // Nothing leaves the machine that cannot be sent, so that this has no error to tell.
+        try? connection.send(outgoing)
+        if news { publish() }
+        if case .closed = state.connection {
+            for reader in readers.values { reader.finish() }
+            readers = [:]
+            timer?.cancel()
+        } else {
+            arm()
+        }
+        for (handle, result) in ended { await handle.finish(result) }
+        if !again.isEmpty { await apply(again) }
+    }
+
+    private func deliver(_ inbound: CastInbound, from source: String) -> [CastChannelStateMachine.Action] {
+        let now = clock.now()
+        switch inbound {
+        case .receiverStatus(let status, _):
+            state.receiver = status
+            return followApp(status)
+        case .mediaStatus(let updates, _) where source == state.runningApp?.transportID:
+            state.media.apply(updates, now: now)
+            positionNews = now
+        case .loadFailed(let failure, _), .mediaError(let failure, _):
+            if source == state.runningApp?.transportID { state.mediaFailure = failure }
+        case .close where source == state.runningApp?.transportID:
+            // The app is gone, or only tired of us: the device knows.
+            return ask(.receiver(.getStatus))
+        default: break
+        }
+        return []
+    }
+
+    private func followApp(_ status: CastReceiverStatus) -> [CastChannelStateMachine.Action] {
+        guard let app = state.runningApp else { return [] }
+        guard status.application(sessionID: app.sessionID) != nil else {
+            state.app = .gone(by: status.activeApplication)
+            return machine.appVanished(app.transportID)
+        }
+        // Closed by an app that still runs: one more try to talk to it.
+        let actions = machine.connect(to: app.transportID, now: clock.now())
+        guard !actions.isEmpty else { return [] }
+        if reconnectedApp {
+            state.app = .gone(by: nil)
+            return []
+        }
+        reconnectedApp = true
+        return actions + ask(.media(.getStatus, transport: app.transportID, session: app.sessionID))
+    }
+
+    /// A request of the session's own, whose answer is of interest as state only.
+    private func ask(_ request: CastRequest) -> [CastChannelStateMachine.Action] {
+        machine.request(request, now: clock.now()).actions
+    }
+
+    private func publish() {
+        state.revision += 1
+        for reader in readers.values { reader.yield(state) }
+    }
+
+    // MARK: Time
+
+    private var nextDeadline: Int64? {
+        guard let deadline = machine.nextDeadline else { return nil }
+        guard state.runningApp != nil, state.media.current?.playerState == .playing else { return deadline }
+        return min(deadline, positionNews + configuration.refreshPositionAfter)
+    }
+
+    /// Sees to it that somebody wakes at the next deadline. One that has moved away is noticed on waking.
+    private func arm() {
+        guard let deadline = nextDeadline, deadline < timerDeadline else { return }
+        let previous = timer
+        previous?.cancel()
+        timerDeadline = deadline
+        timer = Task { [clock] in
+            await previous?.value
+            guard (try? await clock.sleepUntil(deadline)) != nil else { return }
+            await self.deadlinePassed(deadline)
+        }
+    }
+
+    private func deadlinePassed(_ deadline: Int64) async {
+        // A newer timer has taken over while this one was waking.
+        guard timerDeadline == deadline else { return }
+        timerDeadline = .max
+        let now = clock.now()
+        var actions = machine.timePassed(now: now)
+        if let app = state.runningApp, state.media.current?.playerState == .playing,
+            positionNews + configuration.refreshPositionAfter <= now
+        {
+            positionNews = now
+            actions += ask(.media(.getStatus, transport: app.transportID, session: app.sessionID))
+        }
+        await apply(actions)
+    }
+}

@@ -1,0 +1,115 @@
+import RouteBackend
+import RouteModel
+
+/// What lies between the decoder of a feed and its readers.
+///
+/// The decoder may run ahead of the furthest reader by a bound and waits then; with it, `ffmpeg` waits on its pipe.
+/// Readers that fall so far behind that their frames are gone go on with the oldest.
+actor FeedBuffer {
+    static let sampleRate = 44_100
+
+    private let window: SampleWindow
+    private let ahead: Int64
+    private var tracks: [AudioPacketFormat: PacketTrack] = [:]
+    /// The frame after the last that any reader has asked for.
+    private var furthest: Int64 = 0
+    private var finished = false
+    private var failure: RouterError?
+    private var readers: [AsyncStream<Void>.Continuation] = []
+    private var writer: AsyncStream<Void>.Continuation?
+
+    init(aheadSeconds: Int, retainedSeconds: Int) {
+        ahead = Int64(aheadSeconds * Self.sampleRate)
+        // Half a second more than both, for what one read brings beyond the bound.
+        window = SampleWindow(capacity: (aheadSeconds + retainedSeconds) * Self.sampleRate + Self.sampleRate / 2)
+    }
+
+    // MARK: The decoder's side
+
+    /// Frames so far.
+    var end: Int64 { window.end }
+
+    /// Takes decoded bytes, in any cut.
+    func append(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { window.append($0) }
+        wakeReaders()
+    }
+
+    /// Returns when there is room for more. Throws only `CancellationError`.
+    func waitForRoom() async throws {
+        while window.end - furthest >= ahead {
+            let (signal, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+            writer = continuation
+            for await _ in signal { break }
+            writer = nil
+            try Task.checkCancellation()
+        }
+    }
+
+    /// An item is over: the next one's first frame follows here.
+    func endItem() -> Int64 {
+        window.endItem()
+        return window.end
+    }
+
+    /// Nothing more will come. With an error, readers that got nothing at all are told so.
+    func finish(_ error: RouterError?) {
+        finished = true
+        failure = error
+        wakeReaders()
+    }
+
+    private func wakeReaders() {
+        for reader in readers { reader.finish() }
+        readers.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: The readers' side
+
+    /// The frames that can be had without waiting.
+    var retained: Range<Int64> { window.start..<window.end }
+
+    /// Throws `unsupported` for what cannot be encoded.
+    func prepare(_ format: AudioPacketFormat) throws {
+        guard tracks[format] == nil else { return }
+        guard format.sampleRate == Self.sampleRate, format.channels == 2, (1...4096).contains(format.framesPerPacket)
+        else {
+            throw RouterError(
+                .unsupported, "audio can be sent as 44,100 Hz stereo only, and the receiver asked for another form",
+                scope: .item)
+        }
+        tracks[format] = try PacketTrack(format, windowFrames: window.capacity)
+    }
+
+    /// Up to `limit` packets from number `index` on, at least one, waiting where need be; empty after the last.
+    func packets(_ format: AudioPacketFormat, from index: Int64, limit: Int) async throws -> [AudioPacket] {
+        let size = Int64(format.framesPerPacket)
+        guard let track = tracks[format] else { return [] }
+        while true {
+            let first = max(index, (window.start + size - 1) / size)
+            let ready = finished ? (window.end + size - 1) / size : window.end / size
+            let last = min(ready, first + Int64(limit))
+            advance(to: max(last, first) * size)
+            if first < last {
+                return try (first..<last).map { try track.packet($0, of: window) }
+            }
+            if finished {
+                if window.end == 0, let failure { throw failure }
+                return []
+            }
+            let (signal, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+            readers.append(continuation)
+            for await _ in signal { break }
+            try Task.checkCancellation()
+        }
+    }
+
+    private func advance(to frame: Int64) {
+        guard frame > furthest else { return }
+        furthest = frame
+        if window.end - furthest < ahead {
+            writer?.finish()
+            writer = nil
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import ArgumentParser
+import Foundation
+import Logging
+import RouteModel
+import RouterDaemon
+
+extension OutputFormat: ExpressibleByArgument {}
+extension ColourChoice: ExpressibleByArgument {}
+extension ViaPreference: ExpressibleByArgument {}
+
+/// Flags that every command takes.
+struct GlobalOptions: ParsableArguments {
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Name a receiver without discovery; may be repeated.",
+            discussion: """
+                raop://HOST[:5000], cast://HOST[:8009] or airplay://HOST[:7000], with what its mDNS record would say \
+                as query: 'raop://192.168.1.20?name=Kitchen'.
+                """,
+            valueName: "uri"))
+    var device: [String] = []
+
+    @Option(name: .long, help: "Read this configuration file in place of ~/.config/router/config.yaml.")
+    var config: String?
+
+    @Option(name: [.short, .long], help: "How to print: table, json, ndjson or plain.")
+    var output: OutputFormat = .table
+
+    @Option(name: .long, help: "Colours: auto, always or never.")
+    var color: ColourChoice = .auto
+
+    @Flag(name: .long, help: "Do not print the steps on the way.")
+    var noProgress = false
+
+    @Flag(name: .shortAndLong, help: "Log what happens; twice for every message on the wire.")
+    var verbose: Int
+
+    var console: Console { Console(colour: color) }
+    var report: ErrorReport { ErrorReport(console: console, format: output, verbose: verbose > 0) }
+
+    func setup(discovers: Bool = true) throws -> RouterSetup {
+        let environment = ProcessInfo.processInfo.environment
+        let path = config ?? RouterConfiguration.defaultPath(environment: environment)
+        return RouterSetup(
+            configuration: try RouterConfiguration.load(path: path, mustExist: config != nil), deviceURIs: device,
+            storePath: RouterSetup.defaultStorePath(environment: environment),
+            askPassword: { device in await PasswordPrompt.ask(device) },
+            password: environment["ROUTER_PASSWORD"], logger: logger(), discovers: discovers)
+    }
+
+    func logger() -> Logger {
+        var logger = Logger(label: "router") { _ in StreamLogHandler.standardError(label: "router") }
+        logger.logLevel = verbose == 0 ? .error : verbose == 1 ? .debug : .trace
+        return logger
+    }
+}
+
+/// Runs a command's body and turns what it throws into words and an exit status.
+func reporting(_ options: GlobalOptions, _ body: () async throws -> Int32) async throws {
+    let status: Int32
+    do {
+        status = try await body()
+    } catch let error as RouterError {
+        options.report.say(error)
+        status = error.code.exitStatus
+    } catch is CancellationError {
+        status = RouterError.Code.cancelled.exitStatus
+    }
+    if status != 0 { throw ExitCode(status) }
+}

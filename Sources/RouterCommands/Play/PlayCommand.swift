@@ -1,0 +1,137 @@
+import ArgumentParser
+import Foundation
+import RouteModel
+import RouterDaemon
+
+struct PlayCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "play",
+        abstract: "Play files, folders, playlists and URLs to one or more rooms.",
+        discussion: """
+            Chooses AirPlay or Cast for each room by itself, and plays to the end of the queue. On a terminal it shows a \
+            player: space pauses, n and p skip, the arrow keys seek and change the volume, q stops.
+
+              router play album/ --room Kitchen
+              router play song.flac -r Kitchen -r "Living Room"
+              router play https://example.org/radio.mp3 -r Kitchen --via cast --detach
+              router play song.flac --device raop://192.168.1.20
+              router play album/ -r Kitchen --explain
+
+            Exit status: 0 played; 3 no such room or file; 4 a password or pairing is needed; 5 the device was not \
+            reached or was lost; 6 it cannot play this; 8 some rooms failed and others played; 130 interrupted.
+            """)
+
+    @OptionGroup var options: GlobalOptions
+
+    @Argument(help: "Files, folders, playlists (M3U, PLS, XSPF) or URLs.", completion: .file())
+    var what: [String] = []
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "A room, device, alias, id, or the beginning of one; may be repeated.", valueName: "name"),
+        completion: .custom { _, _, _ in await RoomCompletion.names() })
+    var room: [String] = []
+
+    @Option(name: .long, help: "airplay or cast: use that and nothing else; auto chooses.")
+    var via: ViaPreference = .auto
+
+    @Flag(name: .long, help: "Say what would be chosen for each room and why, and do not play.")
+    var explain = false
+
+    @Option(name: .long, help: "Set the volume, 0 to 100. Without it no volume is touched.")
+    var volume: Int?
+
+    @Option(name: .long, help: "Begin here in the first item: seconds, 1:23 or 1:02:03.")
+    var start: String?
+
+    @Flag(name: .long, help: "Return once it plays. Only where it goes on by itself: a Cast receiver and a URL.")
+    var detach = false
+
+    func validate() throws {
+        if what.isEmpty {
+            throw ValidationError("Say what to play: a file, a folder, a playlist or a URL.")
+        }
+        if let volume, !(0...100).contains(volume) {
+            throw ValidationError("The volume is a number from 0 to 100, not \(volume).")
+        }
+        if let start, ClockTime.parse(start) == nil {
+            throw ValidationError("“\(start)” is not a time. Write seconds, 1:23 or 1:02:03.")
+        }
+    }
+
+    func run() async throws {
+        try await reporting(options) {
+            // A device named on the command line, with no room, is where to play.
+            let rooms = room.isEmpty ? options.device : room
+            let request = PlayRequest(
+                what: what, rooms: rooms, via: via, volume: volume.map { VolumePosition(percent: Double($0)) },
+                start: start.flatMap(ClockTime.parse) ?? .zero,
+                workingDirectory: FileManager.default.currentDirectoryPath)
+            return try await InProcessRouter.run(try options.setup()) { control in
+                if explain { return try await explain(request, control) }
+                return try await PlaySession(options: options, detach: detach, control: control).run(request)
+            }
+        }
+    }
+
+    private func explain(_ request: PlayRequest, _ control: any RouterControlling) async throws -> Int32 {
+        let choices = try await control.explain(request)
+        let console = options.console
+        if options.output == .json {
+            console.out(try Renderer.json(choices))
+            return choices.allSatisfy { $0.chosen != nil } ? 0 : RouterError.Code.unsupported.exitStatus
+        }
+        for choice in choices {
+            console.out(console.styled(Console.clean(choice.name), .bold))
+            var rank = 0
+            for candidate in choice.candidates {
+                rank += candidate.usable ? 1 : 0
+                let mark = candidate.usable ? "\(rank)." : "✗"
+                console.out("  \(mark) \(candidate.endpoint.protocol.displayName) at \(candidate.endpoint.address)")
+                for reason in candidate.reasons { console.out("     \(reason)") }
+                if !candidate.losses.isEmpty {
+                    console.out("     gives up: \(candidate.losses.joined(separator: ", "))")
+                }
+            }
+            if choice.chosen == nil { console.out("  nothing here can play this") }
+        }
+        return choices.allSatisfy { $0.chosen != nil } ? 0 : RouterError.Code.unsupported.exitStatus
+    }
+}
+
+/// Times as people type them.
+enum ClockTime {
+    /// `83`, `83.5`, `1:23` or `1:02:03`; nil for anything else.
+    static func parse(_ text: String) -> MediaTime? {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard (1...3).contains(parts.count) else { return nil }
+        var seconds = 0.0
+        for (index, part) in parts.enumerated() {
+            guard part.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") }), let value = Double(part),
+                value >= 0, value < 1e7, index == 0 || value < 60
+            else { return nil }
+            guard index == parts.count - 1 || !part.contains(".") else { return nil }
+            seconds = seconds * 60 + value
+        }
+        return MediaTime(seconds: seconds)
+    }
+
+    /// `1:23`, or `1:02:03`.
+    static func format(_ time: MediaTime) -> String {
+        let total = max(0, Int(time.seconds))
+        let minutes = total / 60 % 60
+        let two = { (value: Int) in value < 10 ? "0\(value)" : "\(value)" }
+        return total >= 3600
+            ? "\(total / 3600):\(two(minutes)):\(two(total % 60))" : "\(minutes):\(two(total % 60))"
+    }
+}
+
+/// Room names for the shell, from the configuration only: the shell is not kept waiting for the network.
+enum RoomCompletion {
+    static func names() async -> [String] {
+        let path = RouterConfiguration.defaultPath(environment: ProcessInfo.processInfo.environment)
+        let configuration = try? RouterConfiguration.load(path: path, mustExist: false)
+        return (configuration?.rooms ?? []).flatMap { [$0.name] + $0.aliases }
+    }
+}

@@ -1,0 +1,50 @@
+import ArgumentParser
+import RouteModel
+import RouterDaemon
+
+struct RoomsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rooms",
+        abstract: "List the rooms.",
+        discussion: """
+            Rooms are named in the configuration file; a device that is in none is a room of its own name.
+
+              version: 1
+              rooms:
+                - name: Kitchen
+                  devices: [Sonos Kitchen]
+                  prefer: airplay
+            """)
+
+    @OptionGroup var options: GlobalOptions
+
+    @Flag(name: .shortAndLong, help: "Print names only.")
+    var quiet = false
+
+    func run() async throws {
+        try await reporting(options) {
+            let rooms = try await InProcessRouter.run(try options.setup()) { try await $0.rooms(settle: true) }
+            if rooms.isEmpty {
+                options.console.err("No rooms: none is configured, and no receiver answered on this network.")
+                options.console.err("  hint: Run “router devices” to see why")
+            }
+            try Renderer(console: options.console, format: options.output, quiet: quiet).render(rooms)
+            return 0
+        }
+    }
+}
+
+extension Room: ListDisplayable {
+    static var header: [String] { ["ROOM", "DEVICES", "PREFERS", "STATE", "ALIASES"] }
+
+    var row: [String] {
+        let there = routes.count
+        let state = there == 0 ? "not there" : there < devices.count ? "\(there) of \(devices.count) there" : "ready"
+        return [
+            name, configured ? devices.joined(separator: ", ") : "this device", via.rawValue, state,
+            aliases.joined(separator: ", "),
+        ]
+    }
+
+    var quietValue: String { name }
+}

@@ -1,0 +1,235 @@
+import RouteBackend
+import RouteModel
+
+/// Following what plays: borders between items, what devices report, rooms that are lost.
+extension PlaybackSession {
+    // MARK: The timeline's own borders
+
+    /// Comes back when a mark is heard.
+    func schedule(_ mark: PushRun.Mark) {
+        guard let run, let timeline = run.timeline else { return }
+        let instant = timeline.instant(ofFrame: mark.frame, sampleRate: run.feed.sampleRate)
+        let clock = clock
+        jobs.add { [self] in
+            guard (try? await clock.sleep(until: instant)) != nil else { return }
+            await heard(mark, run: run.number, timeline: timeline)
+        }
+    }
+
+    private func heard(_ mark: PushRun.Mark, run number: Int, timeline: Timeline) async {
+        // A pause, seek or skip since then has made another timeline.
+        guard let run, run.number == number, run.timeline == timeline, queue.current != mark.item else { return }
+        queue.select(mark.item)
+        anchorToRun()
+        for index in alivePush { present(index) }
+        await publish()
+        await remember()
+        for index in alivePull {
+            jobs.add { [self] in await loadPull(index, at: mark.offset, autoplay: true) }
+        }
+    }
+
+    /// The position as the timeline has it.
+    func anchorToRun() {
+        guard let run else { return }
+        let instant = run.timeline.map { max(clock.now(), $0.hostNanoseconds) } ?? clock.now()
+        guard let place = run.place(of: run.frame(at: instant)) else { return }
+        if queue.current != place.item { queue.select(place.item) }
+        anchor = PlaybackAnchor(
+            item: place.item, time: place.time, instant: instant, rate: run.timeline == nil ? 0 : 1, quality: .exact,
+            duration: queue.item(place.item)?.metadata.duration)
+    }
+
+    // MARK: What devices report
+
+    func follow(_ index: Int, _ session: any RouteSession, generation: Int) async {
+        for await update in session.updates() {
+            guard members[index].generation == generation, !ended, !ending else { return }
+            await apply(update, to: index)
+        }
+    }
+
+    private func apply(_ update: RouteSessionUpdate, to index: Int) async {
+        let before = members[index].latest
+        members[index].latest = update
+        if let volume = update.volume, volume != members[index].volume {
+            members[index].volume = volume
+            if started { try? await environment.store.saveVolume(volume, of: members[index].route) }
+        }
+        switch update.connection {
+        case .failed:
+            return await memberLost(
+                index, update.error ?? RouterError(.routeLost, "the connection was lost", scope: .route))
+        case .ended where members[index].alive && !ending:
+            return await memberLost(
+                index,
+                update.error
+                    ?? RouterError(
+                        .commandSuperseded, "\(members[index].name): something else plays there now", scope: .route))
+        default: break
+        }
+        if members[index].push != nil {
+            if update.media == .stopped, before.media != .stopped, members[index].phase == .playing {
+                if let error = update.error, update.stopReason == .error {
+                    return await memberLost(index, error)
+                }
+                await memberFinished(index)
+            }
+        } else {
+            await applyPull(update, to: index)
+        }
+        if update != before { await publish() }
+    }
+
+    private func applyPull(_ update: RouteSessionUpdate, to index: Int) async {
+        guard let loaded = members[index].loaded, update.loaded == loaded.token, members[index].phase == .playing,
+            !members[index].itemEnded
+        else { return }
+        if update.media == .stopped {
+            switch update.stopReason {
+            case .error:
+                members[index].itemEnded = true
+                await itemFailed(
+                    loaded.item,
+                    update.error ?? RouterError(.itemFailed, "the device could not play it", scope: .item))
+            case .cancelled:
+                await notice(.info, "\(members[index].name): stopped by another sender", member: index)
+                return await memberFinished(index)
+            case .superseded, .replaced, .deviceGone:
+                return await memberLost(
+                    index,
+                    update.error
+                        ?? RouterError(
+                            .commandSuperseded, "\(members[index].name): another sender took over", scope: .route))
+            default:
+                consecutiveFailures = 0
+                members[index].itemEnded = true
+            }
+            await pullItemEnded(loaded.item)
+            return
+        }
+        // Where there is a timeline it has the say; otherwise the first fetching room has.
+        guard alivePush.isEmpty, index == alivePull.first, loaded.item == queue.current else { return }
+        adopt(update, item: loaded.item)
+    }
+
+    private func adopt(_ update: RouteSessionUpdate, item: ItemID) {
+        switch update.media {
+        case .playing, .paused, .buffering:
+            mediaState = update.media
+        default: break
+        }
+        guard let position = update.position else { return }
+        let duration = position.duration ?? queue.item(item)?.metadata.duration
+        let reported = PlaybackAnchor(
+            item: item, time: position.time, instant: position.instant,
+            rate: update.media == .playing ? position.rate : 0, quality: .deviceReported, duration: duration)
+        if let anchor, anchor.item == item, anchor.rate == reported.rate, anchor.duration == reported.duration {
+            let drift = anchor.position(at: reported.instant) - reported.time
+            // Within 300 ms it is the same playing; a new anchor is for what a listener would notice.
+            if abs(drift.seconds) < 0.3 { return }
+        }
+        anchor = reported
+    }
+
+    /// A fetching room is through with an item. When all are (or have had time to be), the next one is loaded.
+    func pullItemEnded(_ item: ItemID) async {
+        guard !ended, queue.current == item else { return }
+        guard alivePush.isEmpty else {
+            // The timeline says when the next begins; with nothing to come this room is through.
+            if queue.item(after: item) == nil {
+                for index in alivePull where members[index].itemEnded { await memberFinished(index) }
+            }
+            return
+        }
+        if alivePull.contains(where: { !members[$0].itemEnded }) {
+            let clock = clock
+            jobs.add { [self] in
+                guard (try? await clock.sleep(nanoseconds: finishPatienceNanoseconds)) != nil else { return }
+                await advancePull(from: item)
+            }
+            if alivePull.contains(where: { !members[$0].itemEnded }) { return }
+        }
+        await advancePull(from: item)
+    }
+
+    private func advancePull(from item: ItemID) async {
+        await serially {
+            guard !ended, queue.current == item, alivePush.isEmpty else { return }
+            if consecutiveFailures >= consecutiveFailureLimit {
+                await notice(
+                    .error, "stopped after \(consecutiveFailures) items in a row that did not play",
+                    hint: "Check that the receiver plays this kind of file")
+                return await finish(.error)
+            }
+            guard let next = queue.item(after: item) else {
+                for index in alivePull { members[index].phase = .finished }
+                return await finish(queueStopReason)
+            }
+            await playPull(next, at: next.start)
+        }
+    }
+
+    /// Loads an item in all fetching rooms of a session that has no others.
+    func playPull(_ item: QueueItem, at start: MediaTime) async {
+        queue.select(item.id)
+        anchor = PlaybackAnchor(
+            item: item.id, time: start, instant: clock.now(), rate: 0, quality: .estimated,
+            duration: item.metadata.duration)
+        mediaState = .loading
+        jobs.add { [self] in await learnFacts(of: item.id) }
+        await publish()
+        await remember()
+        await withDiscardingTaskGroup { group in
+            for index in alivePull {
+                group.addTask { await self.loadPull(index, at: start, autoplay: true) }
+            }
+        }
+        if !ended { await publish() }
+    }
+
+    // MARK: Rooms that end
+
+    /// With nothing but failures behind it, a queue that is through has failed.
+    private var queueStopReason: StopReason {
+        queue.items.allSatisfy { $0.failure != nil } ? .error : .finished
+    }
+
+    private func memberFinished(_ index: Int) async {
+        guard members[index].phase == .playing else { return }
+        members[index].phase = .finished
+        await endIfNobodyPlays()
+    }
+
+    /// A room is lost in the middle: it is told, and the others go on.
+    func memberLost(_ index: Int, _ error: RouterError) async {
+        guard members[index].phase != .failed, members[index].phase != .finished, !ended, !ending else { return }
+        // What was being tried is told by whoever tries.
+        guard members[index].phase != .opening else { return }
+        members[index].phase = .failed
+        members[index].error = error
+        members[index].generation += 1
+        let session = members[index].session
+        if let session { jobs.add { await session.end(.lost) } }
+        if started {
+            await notice(.error, "\(members[index].name): \(error.message)", hint: error.hint, member: index)
+            await endIfNobodyPlays()
+        }
+        await publish()
+    }
+
+    private func endIfNobodyPlays() async {
+        guard started, !ended, !members.contains(where: { $0.alive }) else {
+            if !ended, alivePush.isEmpty, let item = queue.current, !alivePull.isEmpty,
+                alivePull.allSatisfy({ members[$0].itemEnded })
+            {
+                await pullItemEnded(item)
+            }
+            return
+        }
+        let lost = members.contains { $0.phase == .failed }
+        let finished = members.contains { $0.phase == .finished }
+        if finished, queueStopReason == .finished { queue.select(nil) }
+        await finish(finished ? queueStopReason : lost ? .deviceGone : .finished)
+    }
+}

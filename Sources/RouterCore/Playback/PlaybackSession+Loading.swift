@@ -1,0 +1,269 @@
+import RouteBackend
+import RouteModel
+
+/// Making rooms play: feeds, timelines and loads.
+extension PlaybackSession {
+    // MARK: Feed
+
+    /// A feed that begins with `item` and runs through the queue.
+    func makeRun(_ item: QueueItem, start: MediaTime) async throws -> PushRun {
+        runCount += 1
+        let number = runCount
+        earlyMarks = []
+        let feed = try await environment.media.feed(
+            FeedItem(item: item.id, source: item.source, start: start),
+            events: FeedEvents(
+                next: { [weak self] after in await self?.feedItem(after: after) },
+                started: { [weak self] item, frame, offset in
+                    await self?.feedStarted(PushRun.Mark(item: item, frame: frame, offset: offset), run: number)
+                },
+                ended: { [weak self] item, frame, error in
+                    await self?.feedEnded(item, frame: frame, error: error, run: number)
+                }))
+        var run = PushRun(number: number, feed: feed)
+        // Until the decoder has said so itself: the first item begins the feed.
+        let first = PushRun.Mark(item: item.id, frame: 0, offset: start)
+        run.add(first)
+        for mark in earlyMarks where mark != first { run.add(mark) }
+        earlyMarks = []
+        return run
+    }
+
+    private func feedItem(after item: ItemID) -> FeedItem? {
+        guard !ended, let next = queue.item(after: item) else { return nil }
+        jobs.add { [self] in await learnFacts(of: next.id) }
+        return FeedItem(item: next.id, source: next.source, start: next.start)
+    }
+
+    private func feedStarted(_ mark: PushRun.Mark, run number: Int) {
+        guard number == runCount else { return }
+        consecutiveFailures = 0
+        guard run?.number == number else {
+            // The decoder was quicker than the call that started it.
+            earlyMarks.append(mark)
+            return
+        }
+        // The first item's mark is there already.
+        guard run?.mark(of: mark.item) != mark else { return }
+        run?.add(mark)
+        schedule(mark)
+    }
+
+    private func feedEnded(_ item: ItemID, frame: Int64, error: RouterError?, run number: Int) async {
+        guard number == runCount, let error else { return }
+        await itemFailed(item, error)
+    }
+
+    func itemFailed(_ item: ItemID, _ error: RouterError) async {
+        guard queue.item(item)?.failure == nil else { return }
+        let title = queue.item(item)?.title ?? "an item"
+        queue.markFailed(item, error.message)
+        consecutiveFailures += 1
+        lastItemError = error
+        await notice(.error, "“\(title)”: \(error.message)", hint: error.hint)
+        await publish()
+    }
+
+    // MARK: Loading all
+
+    /// Loads the current item in every open room, so that all are heard together.
+    func loadAll(at start: MediaTime) async {
+        let push = alivePush
+        let pull = alivePull
+        // Fetching rooms take as long as they take; with others to keep in time they are readied first.
+        let together = !push.isEmpty && !pull.isEmpty
+        await withDiscardingTaskGroup { group in
+            for index in pull {
+                group.addTask { await self.loadPull(index, at: start, autoplay: !together) }
+            }
+        }
+        guard !push.isEmpty else { return await fallBackAll() }
+        await startPush(push, fromFrame: run?.pausedFrame ?? 0)
+        if together, let timeline = run?.timeline {
+            let clock = clock
+            for index in pull where members[index].alive {
+                guard let session = members[index].session else { continue }
+                jobs.add { [self] in
+                    guard (try? await clock.sleep(until: timeline.hostNanoseconds)) != nil else { return }
+                    do {
+                        _ = try await session.perform(.play(timeline, fromFrame: 0))
+                    } catch {
+                        await loadFailed(index, RouterError(wrapping: error))
+                    }
+                }
+            }
+        }
+        await fallBackAll()
+    }
+
+    /// Sets the timeline that begins soon with `frame`, and gives it to these rooms.
+    func startPush(_ indices: [Int], fromFrame frame: Int64) async {
+        guard var run else { return }
+        let lead = indices.compactMap { members[$0].push?.leadNanoseconds }.max() ?? 0
+        let timeline = Timeline(
+            hostNanoseconds: clock.now() + lead + startSlackNanoseconds,
+            mediaTime: MediaTime(frames: frame, sampleRate: run.feed.sampleRate))
+        run.timeline = timeline
+        self.run = run
+        await withDiscardingTaskGroup { group in
+            for index in indices { group.addTask { await self.loadPush(index, fromFrame: frame) } }
+        }
+        anchorToRun()
+        for mark in run.marks where mark.frame > frame { schedule(mark) }
+        for index in indices { present(index) }
+    }
+
+    /// Rooms whose first load failed try their other endpoints, and join those that play.
+    private func fallBackAll() async {
+        for index in members.indices
+        where members[index].phase == .opening && !members[index].candidates.isEmpty && !ended {
+            await open(index)
+            if members[index].phase == .open { await load(index) }
+        }
+        for index in members.indices
+        where members[index].phase == .opening && members[index].session == nil
+            && members[index].candidates.isEmpty && members[index].error != nil
+        {
+            members[index].phase = .failed
+        }
+    }
+
+    /// Loads what plays now into one room: a late join, or a fallback.
+    func load(_ index: Int) async {
+        if members[index].pull != nil {
+            let position = anchor?.position(at: clock.now()) ?? firstStart
+            await loadPull(index, at: position, autoplay: mediaState != .paused)
+            return
+        }
+        guard let requirements = members[index].push else { return }
+        if run == nil, let item = queue.item(queue.current) {
+            let position = anchor?.position(at: clock.now()) ?? firstStart
+            do {
+                run = try await makeRun(item, start: position)
+            } catch {
+                return await loadFailed(index, RouterError(wrapping: error))
+            }
+        }
+        guard let run else { return }
+        if let timeline = run.timeline {
+            // On the running timeline, at the first frame that can still be heard in time.
+            let due = clock.now() + requirements.leadNanoseconds + startSlackNanoseconds
+            let frame = max(0, timeline.frame(at: due, sampleRate: run.feed.sampleRate))
+            await loadPush(index, fromFrame: frame)
+            present(index)
+        } else if mediaState != .paused {
+            await startPush([index], fromFrame: run.pausedFrame)
+        }
+    }
+
+    // MARK: Loading one
+
+    func loadPush(_ index: Int, fromFrame frame: Int64) async {
+        guard let session = members[index].session, let run else { return }
+        let timeline = run.timeline?.shifted(byNanoseconds: members[index].offsetNanoseconds)
+        do {
+            try await session.load(
+                .push(PushMedia(feed: run.feed, fromFrame: frame)), timeline: timeline, autoplay: timeline != nil)
+            members[index].phase = .playing
+            members[index].heard = true
+        } catch {
+            await loadFailed(index, RouterError(wrapping: error))
+        }
+    }
+
+    func loadPull(_ index: Int, at start: MediaTime, autoplay: Bool) async {
+        guard let session = members[index].session, let requirements = members[index].pull,
+            let item = queue.item(queue.current)
+        else { return }
+        do {
+            let token = try await token(for: item)
+            // Set first: a failure is this item's, and news of the load may come before `load` returns.
+            members[index].loaded = (item.id, token)
+            members[index].itemEnded = false
+            var media = try await environment.media.publish(item, token: token, for: requirements)
+            media.start = start
+            try await session.load(.pull(media), timeline: nil, autoplay: autoplay)
+            members[index].phase = .playing
+            members[index].heard = true
+        } catch {
+            await loadFailed(index, RouterError(wrapping: error))
+        }
+    }
+
+    private func token(for item: QueueItem) async throws -> MediaToken {
+        if let token = tokens[item.id] { return token }
+        let token = MediaToken.random()
+        tokens[item.id] = token
+        if case .file(let path) = item.source {
+            try? await environment.store.saveMediaToken(MediaTokenRecord(token: token, item: item.id, path: path))
+        }
+        return token
+    }
+
+    /// A load failed. Before sound the room's next endpoint is tried; an item's own fault is the item's, not the room's.
+    func loadFailed(_ index: Int, _ error: RouterError) async {
+        guard !ended, members[index].phase != .failed else { return }
+        let isItems = [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code)
+        if !members[index].heard, !members[index].candidates.isEmpty,
+            let session = members[index].session
+        {
+            members[index].phase = .opening
+            members[index].generation += 1
+            let endpoint = session.descriptor.endpoint
+            await session.end(.stop)
+            await endpointFailed(index, endpoint, error)
+            return
+        }
+        if isItems, started, let item = members[index].loaded?.item, members[index].pull != nil {
+            await itemFailed(item, error)
+            members[index].itemEnded = true
+            jobs.add { [self] in await pullItemEnded(item) }
+            return
+        }
+        await memberLost(index, error)
+    }
+
+    // MARK: What listeners see
+
+    /// Tells a room's display what plays.
+    func present(_ index: Int) {
+        guard members[index].push != nil, let session = members[index].session, let run,
+            let item = queue.item(queue.current), let mark = run.mark(of: item.id)
+        else { return }
+        let rate = run.feed.sampleRate
+        let media = environment.media
+        jobs.add { [self] in
+            let facts = try? await media.facts(item.source)
+            let metadata = item.metadata.filled(from: facts?.metadata ?? MediaMetadata())
+            let duration = metadata.duration ?? facts?.duration
+            let artwork = await media.artwork(item.source, maximumBytes: 512 * 1024)
+            guard await self.queue.current == item.id else { return }
+            var shown = metadata
+            if shown.title == nil { shown.title = item.title }
+            let nowPlaying = NowPlaying(
+                item: item.id, metadata: shown, artwork: artwork,
+                startFrame: mark.frame - mark.offset.frames(sampleRate: rate),
+                durationFrames: duration?.frames(sampleRate: rate))
+            do {
+                try await session.present(nowPlaying)
+            } catch {
+                let error = RouterError(wrapping: error)
+                if error.code != .cancelled, error.code != .routeLost {
+                    await self.notice(
+                        .warning, "\(self.members[index].name) did not take the title or picture (\(error.message))",
+                        member: index)
+                }
+            }
+        }
+    }
+
+    /// Tags and length of an item, for the queue's view and the position's end.
+    func learnFacts(of id: ItemID) async {
+        guard let item = queue.item(id), let facts = try? await environment.media.facts(item.source) else { return }
+        var metadata = facts.metadata
+        metadata.duration = metadata.duration ?? facts.duration
+        queue.enrich(id, metadata)
+        if anchor?.item == id, anchor?.duration == nil { anchor?.duration = queue.item(id)?.metadata.duration }
+        if !ended { await publish() }
+    }
+}

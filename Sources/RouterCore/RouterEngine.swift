@@ -1,0 +1,412 @@
+import RouteBackend
+import RouteModel
+
+/// What the engine is told by its owner.
+public struct EngineConfiguration: Sendable {
+    /// Rooms of the configuration file.
+    public var rooms: [Room]
+    /// Devices named by a person, made into endpoints by their backends.
+    public var stated: [Endpoint]
+    /// How this sender calls itself towards devices.
+    public var senderName: String
+    /// The password of a device that asks for one.
+    public var password: @Sendable (Endpoint) async -> Secret?
+
+    public init(
+        rooms: [Room] = [], stated: [Endpoint] = [], senderName: String = "router",
+        password: @escaping @Sendable (Endpoint) async -> Secret? = { _ in nil }
+    ) {
+        self.rooms = rooms
+        self.stated = stated
+        self.senderName = senderName
+        self.password = password
+    }
+}
+
+/// The engine: holds the truth about routes, rooms and sessions, and drives the backends.
+///
+/// It works while `run()` runs; discovery begins when a route is first asked for that is not stated.
+public actor RouterEngine: RouterControlling {
+    private let providers: [any RouteProvider]
+    private let browsing: (any ServiceBrowsing)?
+    let media: any MediaPreparing
+    let store: any RouterStoring
+    let clock: any HostClock
+    private let configuration: EngineConfiguration
+    private let jobs = JobOwner()
+
+    private var registry = RouteRegistry()
+    private var records: [ServiceRecord.Key: EndpointID] = [:]
+    private var discovery: [String: DiscoveryState] = [:]
+    private var discovering = false
+    private var admittedStated = false
+    private let changes = LatestValue(0)
+    private var sessionsByID: [SessionID: PlaybackSession] = [:]
+    private var snapshots: [SessionID: SessionSnapshot] = [:]
+    private var log = EventLog()
+
+    /// How long a list or a name waits for discovery at most.
+    static let settleNanoseconds: Int64 = 3_000_000_000
+
+    public init(
+        providers: [any RouteProvider], browsing: (any ServiceBrowsing)?, media: any MediaPreparing,
+        store: any RouterStoring, clock: any HostClock, configuration: EngineConfiguration
+    ) {
+        self.providers = providers
+        self.browsing = browsing
+        self.media = media
+        self.store = store
+        self.clock = clock
+        self.configuration = configuration
+    }
+
+    /// Runs until cancelled, or until `shutdown`.
+    public func run() async {
+        await jobs.run()
+        log.finish()
+    }
+
+    /// Ends every session and then `run`.
+    public func shutdown(_ reason: EndReason = .stop) async {
+        let sessions = Array(sessionsByID.values)
+        await withDiscardingTaskGroup { group in
+            for session in sessions { group.addTask { await session.end(reason) } }
+        }
+        jobs.finish()
+    }
+
+    // MARK: Discovery
+
+    private func admitStated() async {
+        guard !admittedStated else { return }
+        admittedStated = true
+        for endpoint in configuration.stated { await admit(endpoint) }
+    }
+
+    private func discover() async {
+        await admitStated()
+        guard !discovering else { return }
+        discovering = true
+        guard let browsing else { return }
+        discovery["mDNS"] = DiscoveryState(source: "mDNS", status: .starting)
+        let types = Array(Set(providers.flatMap(\.serviceTypes))).sorted()
+        jobs.add { [self] in
+            for await event in browsing.browse(types) { await take(event) }
+        }
+    }
+
+    private func take(_ event: ServiceEvent) async {
+        switch event {
+        case .resolved(let record):
+            for provider in providers where provider.serviceTypes.contains(record.key.type) {
+                guard let endpoint = provider.endpoint(from: record) else { continue }
+                records[record.key] = endpoint.id
+                await admit(endpoint)
+            }
+        case .removed(let key):
+            guard let id = records.removeValue(forKey: key) else { return }
+            registry.markStale(id, now: clock.now())
+            let clock = clock
+            jobs.add { [self] in
+                guard (try? await clock.sleep(nanoseconds: RouteRegistry.staleGraceNanoseconds)) != nil else { return }
+                await expire()
+            }
+        case .state(let state):
+            discovery[state.source] = state
+            discovery = discovery.filter { $0.key == state.source || $0.value.status != .starting }
+        }
+        routesChanged()
+    }
+
+    private func expire() {
+        registry.expire(now: clock.now())
+        routesChanged()
+    }
+
+    private func admit(_ endpoint: Endpoint) async {
+        let unknown = endpoint.strongKeys.filter { !registry.knows($0) }
+        if !unknown.isEmpty, let stored = try? await store.route(forAnyOf: endpoint.strongKeys) {
+            registry.adopt(stored, keys: endpoint.strongKeys)
+        }
+        registry.update(endpoint)
+        if !unknown.isEmpty,
+            let route = registry.routes.first(where: { $0.endpoints.contains { $0.id == endpoint.id } })
+        {
+            try? await store.remember(route: route.id, name: route.name, keys: registry.keys(of: route.id))
+        }
+        routesChanged()
+    }
+
+    private func routesChanged() {
+        changes.update { $0 += 1 }
+        log.append(.routes(list))
+    }
+
+    private var list: RouteList {
+        RouteList(routes: registry.routes, discovery: discovery.values.sorted { $0.source < $1.source })
+    }
+
+    private var settled: Bool {
+        !discovery.isEmpty && discovery.values.allSatisfy { $0.status == .complete || $0.status == .unavailable }
+    }
+
+    /// Looks again at each change until `done`, or until discovery has had its time.
+    private func waitForRoutes(_ done: () -> Bool) async {
+        await discover()
+        guard browsing != nil, !done() else { return }
+        let deadline = clock.now() + Self.settleNanoseconds
+        let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let changes = changes.stream()
+        let clock = clock
+        jobs.add {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    for await _ in changes {
+                        if case .terminated = continuation.yield() { return }
+                    }
+                }
+                group.addTask { try? await clock.sleep(until: deadline) }
+                await group.next()
+                group.cancelAll()
+                continuation.finish()
+            }
+        }
+        for await _ in wakes where done() { return }
+    }
+
+    // MARK: RouterControlling
+
+    public func routes(settle: Bool) async throws -> RouteList {
+        if settle {
+            await waitForRoutes { self.settled }
+        } else {
+            await discover()
+        }
+        return list
+    }
+
+    public func rooms(settle: Bool) async throws -> [Room] {
+        let list = try await routes(settle: settle)
+        return RoomSelector.rooms(configured: configuration.rooms, routes: list.routes)
+    }
+
+    public func explain(_ request: PlayRequest) async throws -> [RouteChoice] {
+        let expanded = try await media.expand(request.what, workingDirectory: request.workingDirectory)
+        return try await choices(for: request, first: expanded.entries[0].source).map(\.choice)
+    }
+
+    public func play(_ request: PlayRequest) async throws -> SessionSnapshot {
+        async let resolving = targets(request.rooms)
+        let expanded = try await media.expand(request.what, workingDirectory: request.workingDirectory)
+        for notice in expanded.notices { log.append(.notice(notice)) }
+        _ = try await resolving
+        let choices = try await choices(for: request, first: expanded.entries[0].source)
+        let members = try choices.map { choice, room in
+            guard choice.chosen != nil else { throw Self.nothingUsable(choice, via: request.via) }
+            return Member(choice: choice, room: room)
+        }
+        let items = expanded.entries.map { entry in
+            QueueItem(
+                id: .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))), source: entry.source,
+                metadata: entry.metadata, context: entry.context)
+        }
+        await release(Set(members.map(\.route)))
+        let id = SessionID.random()
+        let session = PlaybackSession(
+            id: id, items: items, members: members, start: request.start, environment: environment(for: id))
+        sessionsByID[id] = session
+        jobs.add { await session.jobs.run() }
+        try await session.start(volume: request.volume)
+        return await session.snapshot()
+    }
+
+    public func perform(
+        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin
+    ) async throws -> CommandResult {
+        let target = try chosenSession(session)
+        let outcome = try await target.perform(command)
+        return CommandResult(id: .random(), outcome: outcome)
+    }
+
+    public func sessions() async -> [SessionSnapshot] { snapshots.values.sorted { $0.id < $1.id } }
+
+    public func end(session: SessionID, reason: EndReason) async throws {
+        try await chosenSession(session).end(reason)
+    }
+
+    public func events() async -> AsyncStream<RouterEvent> {
+        log.reader(beginningWith: .snapshot(routes: list, sessions: snapshots.values.sorted { $0.id < $1.id }))
+    }
+
+    // MARK: Choosing
+
+    /// The rooms that a request means. A name not known yet is waited for.
+    private func targets(_ selectors: [String]) async throws -> [Room] {
+        await admitStated()
+        if selectors.isEmpty {
+            let rooms = try await rooms(settle: true).filter { !$0.routes.isEmpty }
+            guard rooms.count != 1 else { return rooms }
+            if rooms.isEmpty { throw nothingFound() }
+            throw RouterError(
+                .routeAmbiguous, "there are \(rooms.count) rooms, and none was named",
+                hint: "Say which with --room, such as --room “\(rooms[0].name)”", candidates: rooms.map(\.name))
+        }
+        var result: [Room] = []
+        for selector in selectors { result.append(try await room(selector)) }
+        return result
+    }
+
+    private func room(_ selector: String) async throws -> Room {
+        func answer() -> RoomSelector.Answer {
+            let rooms = RoomSelector.rooms(configured: configuration.rooms, routes: registry.routes)
+            return RoomSelector(rooms: rooms, routes: registry.routes).resolve(selector)
+        }
+        func isFinal(_ answer: RoomSelector.Answer) -> Bool {
+            if case .exact(let room) = answer { return room.routes.count >= max(1, room.devices.count) }
+            return false
+        }
+        if !isFinal(answer()) { await waitForRoutes { isFinal(answer()) || self.settled } }
+        switch answer() {
+        case .exact(let room), .prefix(let room):
+            guard !room.routes.isEmpty else {
+                throw RouterError(
+                    .routeNotFound,
+                    "none of the devices of \(room.name) is there (\(room.devices.joined(separator: ", ")))",
+                    hint: "Run “router devices” to see what is, and check the devices of the room in the configuration",
+                    scope: .route)
+            }
+            return room
+        case .ambiguous(let names):
+            throw RouterError(
+                .routeAmbiguous, "“\(selector)” could be \(names.joined(separator: " or "))",
+                hint: "Type more of the name, or an id from “router devices --long”", scope: .route, candidates: names)
+        case .none(let near):
+            if registry.routes.isEmpty, configuration.rooms.isEmpty { throw nothingFound(asked: selector) }
+            let meant = near.isEmpty ? "" : "; did you mean \(near.map { "“\($0)”" }.joined(separator: " or "))?"
+            let names = RoomSelector.rooms(configured: configuration.rooms, routes: registry.routes).map(\.name)
+            throw RouterError(
+                .routeNotFound, "there is no room or device called “\(selector)”\(meant)",
+                hint: "Run “router devices” to see what there is", scope: .route,
+                candidates: near.isEmpty ? names : near)
+        }
+    }
+
+    /// Why there is nothing at all, and what to try.
+    private func nothingFound(asked: String? = nil) -> RouterError {
+        let what = asked.map { "“\($0)” was not found: " } ?? ""
+        if let broken = discovery.values.first(where: { $0.status == .unavailable }) {
+            return RouterError(
+                .dependencyMissing, "\(what)\(broken.message ?? "discovery does not work here")",
+                hint: broken.hint ?? "Name a receiver directly, such as --device raop://192.168.1.20")
+        }
+        return RouterError(
+            .routeNotFound, "\(what)no receiver answered on this network",
+            hint: "Check that it is on and in the same network, or name it: --device cast://192.168.1.21",
+            scope: .route)
+    }
+
+    private func choices(
+        for request: PlayRequest, first: MediaSource
+    ) async throws -> [(choice: RouteChoice, room: Room)] {
+        let rooms = try await targets(request.rooms)
+        let need = await need(of: first)
+        let failures = Dictionary(
+            ((try? await store.endpointFailures()) ?? []).map { ($0.endpoint, $0) }, uniquingKeysWith: { _, new in new }
+        )
+        var seen: Set<RouteID> = []
+        var wanted: [(route: Route, room: Room)] = []
+        for room in rooms {
+            for id in room.routes where seen.insert(id).inserted {
+                if let route = registry.routes.first(where: { $0.id == id }) { wanted.append((route, room)) }
+            }
+        }
+        return wanted.map { route, room in
+            let name = room.routes.count > 1 ? "\(room.name) (\(route.name))" : room.name
+            let choice = EndpointChooser.choose(
+                EndpointChooser.Question(
+                    route: route, name: name, need: need,
+                    via: request.via == .auto ? room.via : request.via, viaIsCommand: request.via != .auto,
+                    companions: wanted.map(\.route).filter { $0.id != route.id }, failures: failures))
+            return (choice, room)
+        }
+    }
+
+    private func need(of source: MediaSource) async -> MediaNeed {
+        let videoSuffixes: Set = ["mp4", "m4v", "mov", "mkv", "webm", "avi", "ts", "mpg", "mpeg", "m3u8"]
+        let suffix = source.label.split(separator: ".").last.map { $0.lowercased() } ?? ""
+        var video = false
+        if videoSuffixes.contains(suffix) {
+            // Such a container may hold sound alone: look before choosing by it.
+            video = (try? await media.facts(source))?.hasVideo ?? true
+        }
+        if case .file = source { return MediaNeed(senderOnly: true, video: video) }
+        return MediaNeed(senderOnly: false, video: video)
+    }
+
+    private static func nothingUsable(_ choice: RouteChoice, via: ViaPreference) -> RouterError {
+        let reasons = choice.candidates.map { candidate in
+            "\(candidate.endpoint.protocol.displayName): \(candidate.reasons.first ?? "not usable")"
+        }
+        let wanted = via == .auto ? "" : " by \(via.family?.displayName ?? "")"
+        return RouterError(
+            .unsupported, "\(choice.name) cannot play this\(wanted)",
+            hint: via == .auto ? "Run the command with --explain to see why" : "Leave --via out to let it choose",
+            scope: .route, causes: reasons)
+    }
+
+    // MARK: Sessions
+
+    private func environment(for id: SessionID) -> SessionEnvironment {
+        let providers = providers
+        return SessionEnvironment(
+            media: media, store: store, clock: clock,
+            provider: { endpoint in providers.first { $0.family == endpoint.protocol.family } },
+            password: configuration.password, senderName: configuration.senderName,
+            changed: { [weak self] snapshot in await self?.sessionChanged(snapshot) },
+            notice: { [weak self] notice in await self?.tell(notice) },
+            phase: { [weak self] phase in self?.tellPhase(phase) })
+    }
+
+    private func sessionChanged(_ snapshot: SessionSnapshot) {
+        snapshots[snapshot.id] = snapshot
+        if snapshot.connection == .ended || snapshot.connection == .failed { sessionsByID[snapshot.id] = nil }
+        log.append(.session(snapshot))
+    }
+
+    private func tell(_ notice: Notice) { log.append(.notice(notice)) }
+
+    private nonisolated func tellPhase(_ phase: String) {
+        jobs.add { [self] in await self.appendPhase(phase) }
+    }
+
+    private func appendPhase(_ phase: String) { log.append(.phase(phase)) }
+
+    private func chosenSession(_ id: SessionID?) throws -> PlaybackSession {
+        if let id {
+            guard let session = sessionsByID[id] else {
+                throw RouterError(.routeNotFound, "there is no session \(id)", scope: .session)
+            }
+            return session
+        }
+        guard let only = sessionsByID.values.first else {
+            throw RouterError(
+                .routeNotFound, "nothing is playing", hint: "Start something with “router play”", scope: .session)
+        }
+        guard sessionsByID.count == 1 else {
+            throw RouterError(
+                .routeAmbiguous, "\(sessionsByID.count) sessions are playing, and none was named", scope: .session,
+                candidates: sessionsByID.keys.map(\.rawValue).sorted())
+        }
+        return only
+    }
+
+    /// What plays on these routes gives way to what is to play.
+    private func release(_ routes: Set<RouteID>) async {
+        for (id, snapshot) in snapshots {
+            guard let session = sessionsByID[id], !routes.isDisjoint(with: snapshot.members.map(\.route)) else {
+                continue
+            }
+            await session.end(.replaced)
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import RouteModel
+
+/// Merges endpoints into routes: one route for each device, whatever it speaks.
+///
+/// Endpoints belong together when they share a strong key, when they are the same service at the same address, or when
+/// host *and* name are the same; never by name alone (`model.md` section 1).
+struct RouteRegistry: Sendable {
+    private struct Known: Sendable {
+        var endpoint: Endpoint
+        /// When it was last seen to go, in host nanoseconds; nil while it is there.
+        var staleSince: Int64?
+    }
+
+    private var known: [EndpointID: Known] = [:]
+    private var ids: [StrongKey: RouteID] = [:]
+    private(set) var routes: [Route] = []
+
+    /// How long a route that went is still shown, greyed.
+    static let staleGraceNanoseconds: Int64 = 60_000_000_000
+
+    /// Adds or changes an endpoint.
+    mutating func update(_ endpoint: Endpoint) {
+        known[endpoint.id] = Known(endpoint: endpoint)
+        rebuild()
+    }
+
+    /// An endpoint is not announced any more. It stays, stale, for the grace period.
+    mutating func markStale(_ id: EndpointID, now: Int64) {
+        guard known[id]?.endpoint.origin == .discovered else { return }
+        known[id]?.staleSince = now
+        rebuild()
+    }
+
+    /// Drops what has been stale for longer than the grace period.
+    mutating func expire(now: Int64) {
+        let before = known.count
+        known = known.filter { _, known in
+            known.staleSince.map { now - $0 < Self.staleGraceNanoseconds } ?? true
+        }
+        if known.count != before { rebuild() }
+    }
+
+    /// Makes the keys aliases of a route that was stored earlier.
+    mutating func adopt(_ id: RouteID, keys: [StrongKey]) {
+        for key in keys { ids[key] = id }
+        rebuild()
+    }
+
+    func knows(_ key: StrongKey) -> Bool { ids[key] != nil }
+
+    /// The strong keys of a route's endpoints.
+    func keys(of route: RouteID) -> [StrongKey] {
+        guard let route = routes.first(where: { $0.id == route }) else { return [] }
+        return Array(Set(route.endpoints.flatMap(\.strongKeys)))
+    }
+
+    private mutating func rebuild() {
+        var clusters: [[Known]] = []
+        for entry in known.values.sorted(by: { $0.endpoint.id < $1.endpoint.id }) {
+            var merged = [entry]
+            clusters.removeAll { cluster in
+                guard cluster.contains(where: { Self.belongTogether($0.endpoint, entry.endpoint) }) else {
+                    return false
+                }
+                merged += cluster
+                return true
+            }
+            clusters.append(merged)
+        }
+        var routes: [Route] = []
+        for cluster in clusters {
+            let keys = cluster.flatMap(\.endpoint.strongKeys)
+            let id = keys.compactMap { ids[$0] }.min() ?? .random()
+            for key in keys { ids[key] = id }
+            routes.append(Self.route(id: id, cluster: cluster))
+        }
+        self.routes = routes.sorted { left, right in
+            (left.name.lowercased(), left.id) < (right.name.lowercased(), right.id)
+        }
+    }
+
+    private static func belongTogether(_ left: Endpoint, _ right: Endpoint) -> Bool {
+        if !Set(left.strongKeys).isDisjoint(with: right.strongKeys) { return true }
+        guard left.host.lowercased() == right.host.lowercased() else { return false }
+        // A Cast group sits on its leader's address and is a device of its own.
+        guard left.kind == right.kind else { return false }
+        if left.protocol == right.protocol, left.port == right.port { return true }
+        return left.name.lowercased() == right.name.lowercased()
+    }
+
+    private static func route(id: RouteID, cluster: [Known]) -> Route {
+        // The same service, discovered and stated by a person: the discovered record knows more, the person decides.
+        let endpoints = cluster.sorted { left, right in
+            (rank(left.endpoint.protocol), left.endpoint.id) < (rank(right.endpoint.protocol), right.endpoint.id)
+        }.map(\.endpoint)
+        let named = endpoints.first { $0.origin == .stated && $0.facts["name"] != nil } ?? endpoints[0]
+        let present = cluster.contains { $0.staleSince == nil }
+        var capabilities = RouteCapabilities()
+        for endpoint in endpoints {
+            for (capability, state) in endpoint.capabilities.states {
+                switch (capabilities[capability], state) {
+                case (.available, _): break
+                case (_, .available): capabilities[capability] = .available
+                case (.unsupported, _): capabilities[capability] = state
+                default: break
+                }
+            }
+            capabilities.sync = max(capabilities.sync, endpoint.capabilities.sync)
+        }
+        return Route(
+            id: id, name: named.name, model: endpoints.lazy.compactMap(\.model).first,
+            kind: endpoints[0].kind,
+            deviceType: endpoints.lazy.map(\.deviceType).first { $0 != .unknown } ?? .unknown,
+            endpoints: endpoints, presence: present ? .present : .stale,
+            access: endpoints.contains { $0.access == .open } ? .open : endpoints[0].access,
+            busyWith: endpoints.lazy.compactMap(\.busyWith).first, capabilities: capabilities)
+    }
+
+    private static func rank(_ protocol: RouteProtocol) -> Int {
+        switch `protocol` {
+        case .airplay2: 0
+        case .raop: 1
+        case .cast: 2
+        case .castStreaming: 3
+        case .airplayVideo: 4
+        case .mpris: 5
+        }
+    }
+}

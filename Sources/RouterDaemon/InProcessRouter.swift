@@ -1,0 +1,145 @@
+import AvahiDiscovery
+import Foundation
+import Logging
+import Media
+import Pacing
+import RouteBackend
+import RouteModel
+import RouterCore
+import RouterStore
+
+/// What a router is put together from.
+public struct RouterSetup: Sendable {
+    public var configuration: RouterConfiguration
+    /// `--device` URIs.
+    public var deviceURIs: [String]
+    /// Where state is kept; nil keeps it in memory only.
+    public var storePath: String?
+    /// Asks a person for the password of a device, where there is a person.
+    public var askPassword: @Sendable (_ device: String) async -> Secret?
+    /// `ROUTER_PASSWORD`: for any device that has none in the configuration.
+    public var password: Secret?
+    public var logger: Logger
+    /// Whether to look for devices on the network.
+    public var discovers: Bool
+
+    public init(
+        configuration: RouterConfiguration = RouterConfiguration(), deviceURIs: [String] = [], storePath: String? = nil,
+        askPassword: @escaping @Sendable (String) async -> String? = { _ in nil }, password: String? = nil,
+        logger: Logger, discovers: Bool = true
+    ) {
+        self.configuration = configuration
+        self.deviceURIs = deviceURIs
+        self.storePath = storePath
+        self.askPassword = { device in await askPassword(device).map(Secret.init) }
+        self.password = password.map(Secret.init)
+        self.logger = logger
+        self.discovers = discovers
+    }
+
+    /// `$XDG_STATE_HOME/router/router.sqlite`, or under `~/.local/state`.
+    public static func defaultStorePath(environment: [String: String]) -> String {
+        RouterStore.defaultPath(environment: environment)
+    }
+}
+
+/// The composition root for a lone command: the same engine that the daemon runs, inside this process.
+public enum InProcessRouter {
+    /// Runs a router for as long as `body` does, then ends its sessions and everything it started.
+    ///
+    /// `body` may end sessions with `.leave` itself, for what goes on without this process.
+    public static func run<Value: Sendable>(
+        _ setup: RouterSetup, _ body: @escaping @Sendable (any RouterControlling) async throws -> Value
+    ) async throws -> Value {
+        let clock = SystemHostClock()
+        let context = BackendContext(clock: clock, pacer: try pacer(setup.logger), logger: setup.logger)
+        let providers = BackendRegistry.rows.map { $0.make(context) }
+        let stated = try statedEndpoints(setup, providers: providers)
+        let media = MediaLibrary(
+            configuration: MediaConfiguration(
+                ffmpeg: setup.configuration.ffmpeg, ffprobe: setup.configuration.ffprobe,
+                serverPort: setup.configuration.mediaPort),
+            clock: clock, logger: setup.logger)
+        let engine = RouterEngine(
+            providers: providers, browsing: setup.discovers ? AvahiBrowser() : nil, media: media,
+            store: try openStore(setup), clock: clock,
+            configuration: EngineConfiguration(
+                rooms: setup.configuration.rooms, stated: stated.map(\.endpoint),
+                senderName: setup.configuration.senderName, password: passwords(setup, stated)))
+        return try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask {
+                await engine.run()
+                return nil
+            }
+            let result: Result<Value, any Error>
+            do {
+                result = .success(try await body(engine))
+            } catch {
+                result = .failure(error)
+            }
+            await engine.shutdown()
+            await media.stop()
+            group.cancelAll()
+            return try result.get()
+        }
+    }
+
+    private static func pacer(_ logger: Logger) throws -> Pacer {
+        do {
+            return try Pacer { code in
+                logger.warning(
+                    "no real-time priority for the sending thread (\(String(cString: strerror(code)))): on a busy machine sound may stutter"
+                )
+            }
+        } catch {
+            throw RouterError(
+                .internal, "the sending thread could not be started", hint: "Check the limit of open files (ulimit -n)",
+                causes: [String(describing: error)])
+        }
+    }
+
+    private static func openStore(_ setup: RouterSetup) throws -> RouterStore {
+        do {
+            return try setup.storePath.map { try RouterStore(path: $0) } ?? RouterStore.inMemory()
+        } catch let error as RouterError {
+            // Playing matters more than remembering: go on without, and say so.
+            setup.logger.warning("\(error.message). \(error.hint ?? "")")
+            return try RouterStore.inMemory()
+        }
+    }
+
+    private static func statedEndpoints(
+        _ setup: RouterSetup, providers: [any RouteProvider]
+    ) throws -> [(endpoint: Endpoint, password: Secret?)] {
+        let stated =
+            setup.configuration.devices
+            + setup.deviceURIs.map { RouterConfiguration.Device(uri: $0) }
+        return try stated.map { device in
+            let uri = try DeviceURI(device.uri)
+            guard let provider = providers.first(where: { $0.uriSchemes.contains(uri.scheme) }) else {
+                let known = providers.flatMap(\.uriSchemes).map { "\($0)://" }.joined(separator: ", ")
+                throw RouterError(
+                    .configuration, "“\(uri.scheme)” is no protocol of a receiver", hint: "Begin the URI with \(known)")
+            }
+            var endpoint = try provider.endpoint(from: uri)
+            // As it was written too, so that it can be named by the same words, without a default port for one.
+            if let key = StrongKey.stated(device.uri), !endpoint.strongKeys.contains(key) {
+                endpoint.strongKeys.append(key)
+            }
+            return (endpoint, device.password)
+        }
+    }
+
+    private static func passwords(
+        _ setup: RouterSetup, _ stated: [(endpoint: Endpoint, password: Secret?)]
+    ) -> @Sendable (Endpoint) async -> Secret? {
+        let configured = Dictionary(
+            stated.compactMap { entry in entry.password.map { (entry.endpoint.address, $0) } },
+            uniquingKeysWith: { first, _ in first })
+        return { endpoint in
+            if let password = configured[endpoint.address] ?? setup.password { return password }
+            guard endpoint.access == .password else { return nil }
+            return await setup.askPassword(endpoint.name)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import GRDB
+
+/// The tables and how each version came out of the one before.
+///
+/// A migration that was released is never edited: later changes are new migrations at the end, and `version` counts
+/// them. The number is also kept as `user_version`, so that an open of a current file asks one pragma and no more.
+struct StoreSchema: Sendable {
+    var version: Int
+    var migrator: DatabaseMigrator
+
+    static let current = StoreSchema(version: 1, migrator: firstVersion())
+
+    /// Where the file is older, brings it up to date. Throws `StoreFault.newer` for one that a later router wrote.
+    func apply(to database: DatabaseQueue) throws {
+        let found = try database.read { try Int.fetchOne($0, sql: "PRAGMA user_version") ?? 0 }
+        if found == version { return }
+        if found > version { throw StoreFault.newer(found: found, known: version) }
+        try migrator.migrate(database)
+        try database.write { try $0.execute(sql: "PRAGMA user_version = \(version)") }
+    }
+
+    static func firstVersion() -> DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE route (
+                        id TEXT PRIMARY KEY NOT NULL,
+                        name TEXT NOT NULL
+                    ) WITHOUT ROWID;
+
+                    CREATE TABLE routeKey (
+                        kind TEXT NOT NULL,
+                        value TEXT NOT NULL,
+                        route TEXT NOT NULL REFERENCES route(id) ON DELETE CASCADE,
+                        PRIMARY KEY (kind, value)
+                    ) WITHOUT ROWID;
+                    CREATE INDEX routeKeyByRoute ON routeKey(route);
+
+                    -- `saved` orders queues by their last change, so that the oldest can be let go without a clock.
+                    CREATE TABLE queue (
+                        session TEXT PRIMARY KEY NOT NULL,
+                        version INTEGER NOT NULL,
+                        current TEXT,
+                        saved INTEGER NOT NULL
+                    ) WITHOUT ROWID;
+
+                    CREATE TABLE queueItem (
+                        session TEXT NOT NULL REFERENCES queue(session) ON DELETE CASCADE,
+                        place INTEGER NOT NULL,
+                        item TEXT NOT NULL,
+                        content TEXT NOT NULL,
+                        PRIMARY KEY (session, place)
+                    ) WITHOUT ROWID;
+
+                    CREATE TABLE session (
+                        id TEXT PRIMARY KEY NOT NULL,
+                        item TEXT,
+                        positionTicks INTEGER NOT NULL,
+                        playing INTEGER NOT NULL,
+                        owner TEXT NOT NULL
+                    ) WITHOUT ROWID;
+
+                    CREATE TABLE sessionRoute (
+                        session TEXT NOT NULL REFERENCES session(id) ON DELETE CASCADE,
+                        place INTEGER NOT NULL,
+                        route TEXT NOT NULL,
+                        PRIMARY KEY (session, place)
+                    ) WITHOUT ROWID;
+
+                    CREATE TABLE sessionRejoin (
+                        session TEXT NOT NULL REFERENCES session(id) ON DELETE CASCADE,
+                        route TEXT NOT NULL,
+                        token TEXT NOT NULL,
+                        PRIMARY KEY (session, route)
+                    ) WITHOUT ROWID;
+
+                    CREATE TABLE mediaToken (
+                        token TEXT PRIMARY KEY NOT NULL,
+                        item TEXT NOT NULL,
+                        path TEXT NOT NULL
+                    ) WITHOUT ROWID;
+                    CREATE INDEX mediaTokenByItem ON mediaToken(item);
+
+                    CREATE TABLE endpointFailure (
+                        endpoint TEXT PRIMARY KEY NOT NULL,
+                        firmware TEXT,
+                        code TEXT NOT NULL,
+                        message TEXT NOT NULL
+                    ) WITHOUT ROWID;
+
+                    -- An unknown firmware is the empty text here, since a key cannot hold NULL.
+                    CREATE TABLE learnt (
+                        endpoint TEXT NOT NULL,
+                        firmware TEXT NOT NULL,
+                        fact TEXT NOT NULL,
+                        value TEXT NOT NULL,
+                        PRIMARY KEY (endpoint, firmware, fact)
+                    ) WITHOUT ROWID;
+
+                    CREATE TABLE volume (
+                        route TEXT PRIMARY KEY NOT NULL,
+                        level REAL NOT NULL,
+                        muted INTEGER NOT NULL
+                    ) WITHOUT ROWID;
+                    """)
+        }
+        return migrator
+    }
+}

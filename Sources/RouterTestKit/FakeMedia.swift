@@ -1,0 +1,147 @@
+import RouteBackend
+import RouteModel
+import Synchronization
+
+/// Media of stated lengths and no content: what a test says exists.
+public final class FakeMedia: MediaPreparing {
+    private struct State {
+        var lengths: [String: Double] = [:]
+        var broken: [String: RouterError] = [:]
+        var published: [MediaToken] = []
+        var withdrawn: [MediaToken] = []
+        var feeds: [FakeFeed] = []
+    }
+
+    private let state = Mutex(State())
+
+    public init() {}
+
+    /// A file of so many seconds.
+    public func add(_ path: String, seconds: Double) { state.withLock { $0.lengths[path] = seconds } }
+
+    /// A file that cannot be played.
+    public func add(_ path: String, failing error: RouterError) {
+        state.withLock {
+            $0.lengths[path] = 0
+            $0.broken[path] = error
+        }
+    }
+
+    public var published: [MediaToken] { state.withLock { $0.published } }
+    public var withdrawn: [MediaToken] { state.withLock { $0.withdrawn } }
+    public var feeds: [FakeFeed] { state.withLock { $0.feeds } }
+
+    public func expand(_ what: [String], workingDirectory: String) async throws -> ExpandedMedia {
+        let entries = try what.map { name in
+            if name.contains("://") { return ExpandedMedia.Entry(source: .url(name)) }
+            guard state.withLock({ $0.lengths[name] }) != nil else {
+                throw RouterError(.mediaNotFound, "there is no file \(name)")
+            }
+            return ExpandedMedia.Entry(source: .file(path: name))
+        }
+        return ExpandedMedia(entries: entries, notices: [])
+    }
+
+    private func name(_ source: MediaSource) -> String {
+        switch source {
+        case .file(let path): path
+        case .url(let url): url
+        }
+    }
+
+    public func facts(_ source: MediaSource) async throws -> MediaFacts {
+        let name = name(source)
+        if let error = state.withLock({ $0.broken[name] }) { throw error }
+        let seconds = state.withLock { $0.lengths[name] } ?? 60
+        return MediaFacts(
+            metadata: MediaMetadata(kind: .music, title: "Title of \(name)", artist: "An artist"),
+            duration: MediaTime(seconds: seconds), contentType: "audio/flac", hasAudio: true, hasVideo: false,
+            live: false, hasArtwork: false)
+    }
+
+    public func artwork(_ source: MediaSource, maximumBytes: Int) async -> Artwork? { nil }
+
+    public func feed(_ first: FeedItem, events: FeedEvents) async throws -> any AudioFeed {
+        var item: FeedItem? = first
+        var frame: Int64 = 0
+        var marks: [(FeedItem, Int64, RouterError?)] = []
+        while let current = item {
+            let name = name(current.source)
+            let error = state.withLock { $0.broken[name] }
+            marks.append((current, frame, error))
+            if error == nil {
+                let seconds = max(0, (state.withLock { $0.lengths[name] } ?? 60) - current.start.seconds)
+                frame += Int64(seconds * 44_100)
+            }
+            // The queue is asked only for what comes after, as a decoder does it ahead of need.
+            item = await events.next(current.item)
+        }
+        let feed = FakeFeed(frames: frame)
+        state.withLock { $0.feeds.append(feed) }
+        let told = marks
+        for (item, frame, error) in told {
+            if let error {
+                await events.ended(item.item, frame, error)
+            } else {
+                await events.started(item.item, frame, item.start)
+            }
+        }
+        return feed
+    }
+
+    public func publish(
+        _ item: QueueItem, token: MediaToken, for requirements: PullRequirements
+    ) async throws -> PullMedia {
+        if let error = state.withLock({ $0.broken[name(item.source)] }) { throw error }
+        state.withLock { $0.published.append(token) }
+        return PullMedia(
+            token: token, url: "http://127.0.0.1/\(item.source.label)", contentType: "audio/flac", live: false,
+            metadata: item.metadata, start: .zero)
+    }
+
+    public func withdraw(_ tokens: [MediaToken]) async { state.withLock { $0.withdrawn += tokens } }
+
+    public func fetches(of token: MediaToken) async -> FetchRecord? { nil }
+}
+
+/// A feed of silence.
+public final class FakeFeed: AudioFeed {
+    public let sampleRate = 44_100
+    public let frames: Int64
+    private let forgotten = Mutex<Int64>(0)
+
+    init(frames: Int64) { self.frames = frames }
+
+    /// Frames before this cannot be had any more.
+    public func forget(before frame: Int64) { forgotten.withLock { $0 = frame } }
+
+    public func packets(_ format: AudioPacketFormat, from frame: Int64) async throws -> any AudioPacketCursor {
+        FakeCursor(
+            format: format, from: frame / Int64(format.framesPerPacket) * Int64(format.framesPerPacket), end: frames)
+    }
+
+    public func retained() async -> Range<Int64> { forgotten.withLock { min($0, frames)..<frames } }
+}
+
+final class FakeCursor: AudioPacketCursor {
+    private let format: AudioPacketFormat
+    private let next_: Mutex<Int64>
+    private let end: Int64
+
+    init(format: AudioPacketFormat, from frame: Int64, end: Int64) {
+        self.format = format
+        next_ = Mutex(frame)
+        self.end = end
+    }
+
+    func next() async throws -> AudioPacket? {
+        let frame = next_.withLock { next in
+            defer { next += Int64(format.framesPerPacket) }
+            return next
+        }
+        guard frame < end else { return nil }
+        return AudioPacket(
+            frame: frame, frameCount: format.framesPerPacket,
+            payload: [UInt8](repeating: 0, count: format.framesPerPacket * 4))
+    }
+}

@@ -1,0 +1,269 @@
+import AirPlay
+
+/// The receiver's side of one RTSP connection: requests in, answers and deeds out. No I/O.
+struct RAOPServerMachine {
+    /// What the receiver has to do before the answer goes out.
+    enum Deed: Sendable, Equatable {
+        case announce(RAOPSessionDescription)
+        /// The sender's ports.
+        case setUp(control: Int?, timing: Int?)
+        case record(RTPInfo)
+        case flush(RTPInfo)
+        case setVolume(Double)
+        case show(SimulatedRAOPRecord.Metadata)
+        /// Nil takes the picture away.
+        case showArtwork(SimulatedRAOPRecord.Artwork?)
+        case showProgress(SimulatedRAOPRecord.Progress)
+        case tearDown
+        case authenticationSetUp
+        case challenged
+        case wasBusy
+    }
+
+    struct Answer: Sendable, Equatable {
+        /// Nil when it says nothing.
+        var response: RTSPResponse?
+        var deeds: [Deed] = []
+        /// Hang up after the answer.
+        var closes = false
+    }
+
+    /// How far the sender has got: each step is allowed after the one before it.
+    private enum Phase { case connected, announced, ready, recording }
+
+    private let configuration: SimulatedRAOPConfiguration
+    private let nonce: String
+    private let session: String
+    private var phase = Phase.connected
+    private var requests = 0
+    private var passedAuthSetUp = false
+    private var extraChallenges: Int
+
+    /// - Parameters:
+    ///   - nonce: of the password challenge.
+    ///   - session: the value of the `Session` header.
+    init(_ configuration: SimulatedRAOPConfiguration, nonce: String, session: String) {
+        self.configuration = configuration
+        self.nonce = nonce
+        self.session = session
+        extraChallenges = configuration.faults.extraChallenges
+    }
+
+    /// What the machine itself can't know.
+    struct Surroundings {
+        /// Somebody else's session is going on.
+        var isTaken = false
+        /// The volume now.
+        var volume: Double
+        /// Answers an `Apple-Challenge`; nil without a key.
+        var signature: ([UInt8]) -> [UInt8]?
+        /// A fresh Curve25519 public key.
+        var publicKey: () -> [UInt8]
+        /// Whether this receiver can play it; a status if not.
+        var refusal: (RAOPSessionDescription) -> Int?
+    }
+
+    mutating func answer(_ request: RTSPRequest, _ around: Surroundings) -> Answer {
+        let faults = configuration.faults
+        requests += 1
+        if let limit = faults.closesAfterRequests, requests >= limit { return Answer(response: nil, closes: true) }
+        var answer: Answer
+        if let status = faults.refusals[request.method] {
+            answer = refuse(status)
+        } else if let challenge = challenge(request) {
+            answer = challenge
+        } else {
+            answer = perform(request, around)
+        }
+        if faults.neverAnswers { return Answer(response: nil, deeds: answer.deeds) }
+        answer.response?.headers["Server"] = "AirTunes/105.1"
+        switch (faults.sequenceHeader, request.headers["CSeq"]) {
+        case (.right, let number?): answer.response?.headers["CSeq"] = number
+        case (.wrong, let number?): answer.response?.headers["CSeq"] = String((Int(number) ?? 0) + 7)
+        default: break
+        }
+        return answer
+    }
+
+    private mutating func perform(_ request: RTSPRequest, _ around: Surroundings) -> Answer {
+        switch request.method {
+        case "OPTIONS": options(request, around)
+        case "ANNOUNCE": announce(request, around)
+        case "SETUP": setUp(request)
+        case "RECORD": record(request)
+        case "FLUSH", "PAUSE": flush(request)
+        case "TEARDOWN": tearDown()
+        case "SET_PARAMETER": setParameter(request)
+        case "GET_PARAMETER": getParameter(request, around)
+        case "POST" where request.uri.hasSuffix("/auth-setup"): authenticationSetUp(request, around)
+        case "POST" where request.uri.hasSuffix("/feedback"): Answer(response: RTSPResponse())
+        case "GET", "POST", "PUT": refuse(404)
+        default: refuse(501)
+        }
+    }
+
+    // MARK: Password
+
+    private mutating func challenge(_ request: RTSPRequest) -> Answer? {
+        guard let password = configuration.password, !["OPTIONS", "GET"].contains(request.method) else { return nil }
+        if let text = request.headers["Authorization"], let given = DigestAuthorization(parsing: text),
+            given.nonce == nonce, given.uri == request.uri,
+            given.matches(password: password, method: request.method)
+        {
+            guard extraChallenges > 0 else { return nil }
+            extraChallenges -= 1
+        }
+        var answer = refuse(401)
+        answer.response?.headers["WWW-Authenticate"] = DigestChallenge(realm: "raop", nonce: nonce).text
+        answer.deeds = [.challenged]
+        return answer
+    }
+
+    // MARK: Methods
+
+    private func options(_ request: RTSPRequest, _ around: Surroundings) -> Answer {
+        var response = RTSPResponse()
+        response.headers["Public"] =
+            "ANNOUNCE, SETUP, RECORD, PAUSE, FLUSH, TEARDOWN, OPTIONS, GET_PARAMETER, SET_PARAMETER, POST"
+        if let text = request.headers["Apple-Challenge"] {
+            guard let challenge = Base64.decode(text), challenge.count == 16 else { return refuse(400) }
+            if let signature = around.signature(challenge) {
+                response.headers["Apple-Response"] = Base64.withoutPadding(signature)
+            }
+        }
+        return Answer(response: response)
+    }
+
+    private mutating func announce(_ request: RTSPRequest, _ around: Surroundings) -> Answer {
+        if configuration.faults.isBusy || around.isTaken {
+            var answer = refuse(453)
+            answer.deeds = [.wasBusy]
+            return answer
+        }
+        if configuration.encryption.contains(.authSetup), !passedAuthSetUp { return refuse(403) }
+        guard phase == .connected else { return refuse(455) }
+        guard let description = try? RAOPSessionDescription(parsing: request.body) else { return refuse(400) }
+        let codec: SimulatedRAOPConfiguration.Codec =
+            switch description.codec {
+            case .l16: .pcm
+            case .appleLossless: .appleLossless
+            }
+        let wanted: SimulatedRAOPConfiguration.Encryption = description.encryption == nil ? .none : .rsa
+        let plain = configuration.encryption.contains(.none) || configuration.encryption.contains(.authSetup)
+        guard configuration.codecs.contains(codec), wanted == .rsa || plain else { return refuse(415) }
+        if let status = around.refusal(description) { return refuse(status) }
+        phase = .announced
+        return Answer(response: RTSPResponse(), deeds: [.announce(description)])
+    }
+
+    private mutating func setUp(_ request: RTSPRequest) -> Answer {
+        guard phase == .announced else { return refuse(455) }
+        guard let text = request.headers["Transport"] else { return refuse(461) }
+        let transport = RTSPTransport(parsing: text)
+        phase = .ready
+        var response = RTSPResponse()
+        if !configuration.faults.omitsSession { response.headers["Session"] = session }
+        response.headers["Audio-Jack-Status"] = "connected; type=analog"
+        return Answer(
+            response: response, deeds: [.setUp(control: transport.controlPort, timing: transport.timingPort)])
+    }
+
+    /// Completes an answer to SETUP by the ports that were opened for it.
+    func transportHeader(_ ports: RTSPTransport) -> String? {
+        guard !configuration.faults.omitsTransport else { return nil }
+        func number(_ port: Int?) -> Int {
+            let port = port ?? 0
+            return configuration.faults.writesNegativePorts && port > 32_767 ? port - 65_536 : port
+        }
+        return "RTP/AVP/UDP;unicast;mode=record;control_port=\(number(ports.controlPort));"
+            + "timing_port=\(number(ports.timingPort));server_port=\(number(ports.serverPort))"
+    }
+
+    private mutating func record(_ request: RTSPRequest) -> Answer {
+        guard phase == .ready else { return refuse(455) }
+        phase = .recording
+        var response = RTSPResponse()
+        response.headers["Audio-Latency"] = String(configuration.latencyFrames)
+        return Answer(response: response, deeds: [.record(info(request))])
+    }
+
+    private func flush(_ request: RTSPRequest) -> Answer {
+        guard phase == .recording else { return refuse(455) }
+        return Answer(response: RTSPResponse(), deeds: [.flush(info(request))])
+    }
+
+    private mutating func tearDown() -> Answer {
+        phase = .connected
+        return Answer(response: RTSPResponse(headers: ["Connection": "close"]), deeds: [.tearDown])
+    }
+
+    private func authenticationSetUp(_ request: RTSPRequest, _ around: Surroundings) -> Answer {
+        // Which encryption is wanted, and the sender's key.
+        guard request.body.count == 33 else { return refuse(400) }
+        // There is no authentication chip in here, so certificate and signature are there with no bytes.
+        let body = around.publicKey() + [0, 0, 0, 0] + [0, 0, 0, 0]
+        return Answer(
+            response: RTSPResponse(headers: ["Content-Type": "application/octet-stream"], body: body),
+            deeds: [.authenticationSetUp])
+    }
+
+    /// The receiver did its part of POST /auth-setup.
+    mutating func passAuthenticationSetUp() { passedAuthSetUp = true }
+
+    private func setParameter(_ request: RTSPRequest) -> Answer {
+        let type = request.headers["Content-Type"]?.lowercased() ?? ""
+        let time = request.headers["RTP-Info"].flatMap { RTPInfo(parsing: $0).timestamp }
+        if type.hasPrefix(TextParameters.contentType) {
+            let parameters = TextParameters(parsing: request.body)
+            var deeds: [Deed] = []
+            if parameters["volume"] != nil {
+                guard let volume = parameters.volume else { return refuse(400) }
+                deeds.append(.setVolume(volume))
+            }
+            if parameters["progress"] != nil {
+                guard let progress = parameters.progress else { return refuse(400) }
+                deeds.append(
+                    .showProgress(
+                        SimulatedRAOPRecord.Progress(start: progress.start, now: progress.now, end: progress.end)))
+            }
+            return Answer(response: RTSPResponse(), deeds: deeds)
+        }
+        if type.hasPrefix("application/x-dmap-tagged") {
+            guard let items = try? DMAPDecoder().decode(request.body) else { return refuse(400) }
+            let list = items.first { $0.tag == "mlit" } ?? DMAPItem("mlit", items)
+            let metadata = SimulatedRAOPRecord.Metadata(
+                title: list["minm"]?.text, artist: list["asar"]?.text, album: list["asal"]?.text, rtpTime: time)
+            return Answer(response: RTSPResponse(), deeds: [.show(metadata)])
+        }
+        if type.hasPrefix("image/") {
+            let none = type == "image/none" || request.body.isEmpty
+            let artwork = none ? nil : SimulatedRAOPRecord.Artwork(mimeType: type, bytes: request.body)
+            return Answer(response: RTSPResponse(), deeds: [.showArtwork(artwork)])
+        }
+        return refuse(451)
+    }
+
+    private func getParameter(_ request: RTSPRequest, _ around: Surroundings) -> Answer {
+        let asked = TextParameters(parsing: request.body)
+        // An empty one asks only whether the receiver is still there.
+        guard asked.entries.contains(where: { $0.name == "volume" }) else { return Answer(response: RTSPResponse()) }
+        return Answer(
+            response: RTSPResponse(
+                headers: ["Content-Type": TextParameters.contentType],
+                body: TextParameters.volume(around.volume).body))
+    }
+
+    private func info(_ request: RTSPRequest) -> RTPInfo {
+        request.headers["RTP-Info"].map { RTPInfo(parsing: $0) } ?? RTPInfo()
+    }
+
+    private func refuse(_ status: Int) -> Answer {
+        let reasons = [
+            400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 406: "Not Acceptable",
+            415: "Unsupported Media Type", 451: "Parameter Not Understood", 453: "Not Enough Bandwidth",
+            455: "Method Not Valid in This State", 461: "Unsupported Transport", 500: "Internal Server Error",
+            501: "Not Implemented",
+        ]
+        return Answer(response: RTSPResponse(status: status, reason: reasons[status] ?? "Refused"))
+    }
+}

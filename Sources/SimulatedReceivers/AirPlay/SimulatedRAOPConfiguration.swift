@@ -1,0 +1,125 @@
+import Foundation
+
+/// What a simulated AirPlay 1 speaker is, and what it does wrong on purpose.
+public struct SimulatedRAOPConfiguration: Sendable {
+    /// Values of the TXT key `et`.
+    public enum Encryption: Int, Sendable, CaseIterable {
+        case none = 0
+        /// The stream's key wrapped for the receiver's RSA key: its own pair, whose modulus a test tells the sender.
+        case rsa = 1
+        /// Insists on POST /auth-setup before ANNOUNCE, as speakers with Apple's authentication chip do.
+        case authSetup = 4
+    }
+
+    /// Values of the TXT key `cn`.
+    public enum Codec: Int, Sendable, CaseIterable { case pcm = 0, appleLossless = 1 }
+
+    /// Values of the TXT key `md`.
+    public enum MetadataKind: Int, Sendable, CaseIterable { case text = 0, artwork = 1, progress = 2 }
+
+    /// The friendly name.
+    public var name: String
+    /// A numeric address of this machine.
+    public var host: String
+    /// 0 takes any that is free.
+    public var port: Int
+    /// 12 hex digits in upper case; without one it is derived from the name.
+    public var id: String?
+    /// Asked for by a Digest challenge when set.
+    public var password: String?
+    public var encryption: Set<Encryption>
+    public var codecs: Set<Codec>
+    public var metadata: Set<MetadataKind>
+    /// What it adds to the latency of the sender's sync packets, in frames of 44.1 kHz: `Audio-Latency`.
+    public var latencyFrames: Int
+    /// The volume before anybody sets one, from −30 to 0, or −144 for mute.
+    public var initialVolume: Double
+    /// Where `NAME.wav` and `NAME.ndjson` are written. None are without a folder.
+    public var recordingFolder: URL?
+    public var faults: SimulatedRAOPFaults
+
+    public init(
+        name: String = "Simulated Speaker", host: String = "127.0.0.1", port: Int = 5000, id: String? = nil,
+        password: String? = nil, encryption: Set<Encryption> = [.none], codecs: Set<Codec> = [.pcm, .appleLossless],
+        metadata: Set<MetadataKind> = [.text, .artwork, .progress], latencyFrames: Int = 11_025,
+        initialVolume: Double = -20, recordingFolder: URL? = nil, faults: SimulatedRAOPFaults = SimulatedRAOPFaults()
+    ) {
+        self.name = name
+        self.host = host
+        self.port = port
+        self.id = id
+        self.password = password
+        self.encryption = encryption
+        self.codecs = codecs
+        self.metadata = metadata
+        self.latencyFrames = latencyFrames
+        self.initialVolume = initialVolume
+        self.recordingFolder = recordingFolder
+        self.faults = faults
+    }
+
+    /// 12 hex digits in upper case.
+    var hardwareID: String {
+        if let id { return id.uppercased().filter(\.isHexDigit) }
+        // FNV-1a: the same name is the same device at every start.
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in name.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        // A locally administered address of one station.
+        let address = (hash & 0xFCFF_FFFF_FFFF) | 0x0200_0000_0000
+        let digits = String(address, radix: 16, uppercase: true)
+        return String(repeating: "0", count: 12 - digits.count) + digits
+    }
+
+    /// As it is announced under `_raop._tcp` (`Protocols/airplay/README.md`, records of real receivers).
+    var txtRecord: [String: String] {
+        [
+            "txtvers": "1", "ch": "2", "sr": "44100", "ss": "16", "tp": "UDP", "vn": "65537", "vs": "105.1",
+            "am": "RouterSimulatedReceiver", "sf": "0x4", "da": "true", "sv": "false", "ek": "1",
+            "cn": list(codecs), "et": list(encryption), "md": list(metadata), "pw": password == nil ? "false" : "true",
+        ]
+    }
+
+    private func list(_ values: some Sequence<some RawRepresentable<Int>>) -> String {
+        values.map(\.rawValue).sorted().map(String.init).joined(separator: ",")
+    }
+}
+
+/// Faults on demand. By default there are none.
+public struct SimulatedRAOPFaults: Sendable {
+    public enum SequenceHeader: Sendable { case right, missing, wrong }
+
+    /// The share of audio packets that get lost on their way in, 0 to 1, those sent again included.
+    public var dropAudio = 0.0
+    /// Chooses which.
+    public var seed: UInt64 = 1
+    /// How many sync packets get lost at the start of each stream.
+    public var dropSyncs = 0
+    /// Never asks the sender for its time.
+    public var ignoresTiming = false
+    /// Never asks for a lost packet again.
+    public var ignoresGaps = false
+    /// Another sender plays: ANNOUNCE gets 453.
+    public var isBusy = false
+    /// `CSeq` of the answers.
+    public var sequenceHeader = SequenceHeader.right
+    /// SETUP is answered without `Session`.
+    public var omitsSession = false
+    /// SETUP is answered without `Transport`.
+    public var omitsTransport = false
+    /// Ports are written as signed 16-bit numbers.
+    public var writesNegativePorts = false
+    /// Hangs up when this many requests have come on a connection, the last one unanswered.
+    public var closesAfterRequests: Int?
+    /// Hangs up this many seconds after RECORD.
+    public var closesAfterSeconds: Double?
+    /// Takes connections and requests and says nothing.
+    public var neverAnswers = false
+    /// Seconds before each answer.
+    public var answerDelay = 0.0
+    /// How many right answers to a password challenge are challenged again.
+    public var extraChallenges = 0
+    /// Answers a method with this status and does nothing: `["SETUP": 500]`.
+    public var refusals: [String: Int] = [:]
+
+    public init() {}
+}

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Measures the router beside its peers, in one run on one machine, and prints one table.
+
+  load    process start to LOAD on the wire of a Cast receiver: router, pychromecast, catt
+  sound   process start to the first audio packet and to the first sound at shairport-sync: router, pyatv
+  cpu     CPU of one RAOP room for a stretch of playing, start and end of the process left out: router, pyatv
+  server  32 clients fetching one big file: router's media server, nginx; growth of memory; latency of far ranges
+
+Peak memory is the sum of VmHWM over a process and its children, read while they live. Times are medians; the least is in
+brackets. Every figure is printed, met or not: the aims are in the last column.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+
+from airplay_bench import measure_cpu, measure_sound
+from cast_bench import measure_load
+from measuring import Table, Tools
+from server_bench import measure_server
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--router", help="the router's binary; without it only peers are measured")
+    options.add_argument("--only", default="load,sound,cpu,server")
+    options.add_argument("--repeat", type=int, default=5, help="runs of each start-up measurement")
+    options.add_argument("--seconds", type=int, default=30, help="how long CPU is counted")
+    options = options.parse_args()
+
+    folder = tempfile.mkdtemp(prefix="router-benchmarks.")
+    table = Table()
+    try:
+        tools = Tools(folder, options.router, os.environ.get("ROUTER_PEERS", ".build/peers"))
+        jobs = {
+            "load": lambda: measure_load(tools, table, options.repeat),
+            "sound": lambda: measure_sound(tools, table, options.repeat),
+            "cpu": lambda: measure_cpu(tools, table, options.seconds),
+            "server": lambda: measure_server(tools, table),
+        }
+        for name in options.only.split(","):
+            if name not in jobs:
+                sys.exit("benchmarks: no measurement is called %s; there are %s" % (name, ", ".join(jobs)))
+            print("measuring %s …" % name, file=sys.stderr, flush=True)
+            jobs[name]()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print(table.text())
+    sys.exit(1 if table.broken else 0)
+
+
+main()

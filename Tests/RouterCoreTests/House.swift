@@ -1,0 +1,73 @@
+import RouteBackend
+import RouteModel
+import RouterTestKit
+
+@testable import RouterCore
+
+/// A house of fake devices behind a real engine, on a clock turned by hand.
+struct House {
+    let clock = ManualClock()
+    let media = FakeMedia()
+    let store = InMemoryStore()
+    let airplay: FakeProvider
+    let cast: FakeProvider
+    let engine: RouterEngine
+
+    static let lead: Int64 = 2_000_000_000
+
+    init(rooms: [Room] = [], stated: (FakeProvider, FakeProvider) -> [Endpoint]) {
+        airplay = FakeProvider(
+            family: .airplay,
+            delivery: .push(PushRequirements(format: AudioPacketFormat(codec: .alac), leadNanoseconds: Self.lead)),
+            clock: clock)
+        cast = FakeProvider(
+            family: .cast, delivery: .pull(PullRequirements(receiverAddress: "127.0.0.1")), clock: clock)
+        engine = RouterEngine(
+            providers: [airplay, cast], browsing: nil, media: media, store: store, clock: clock,
+            configuration: EngineConfiguration(rooms: rooms, stated: stated(airplay, cast)))
+    }
+
+    /// Runs the engine for as long as `body` does.
+    @discardableResult
+    func live<Value: Sendable>(_ body: @escaping @Sendable (House) async throws -> Value) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask {
+                await engine.run()
+                return nil
+            }
+            let result: Result<Value, any Error>
+            do { result = .success(try await body(self)) } catch { result = .failure(error) }
+            await engine.shutdown()
+            return try result.get()
+        }
+    }
+
+    func play(_ what: [String], in rooms: [String], via: ViaPreference = .auto) async throws -> SessionSnapshot {
+        try await engine.play(PlayRequest(what: what, rooms: rooms, via: via))
+    }
+
+    /// The one session as it is now.
+    func session() async -> SessionSnapshot? { await engine.sessions().last }
+
+    /// Turns the clock in steps until the condition holds; so that whoever sleeps meanwhile gets its turn.
+    func turn(seconds: Double, until condition: @escaping @Sendable () async -> Bool) async -> Bool {
+        var left = seconds
+        while left > 0 {
+            if await eventually(within: .milliseconds(20), { await condition() }) { return true }
+            clock.advance(seconds: min(0.5, left))
+            left -= 0.5
+        }
+        return await eventually { await condition() }
+    }
+}
+
+extension House {
+    static func kitchenAndLounge() -> House {
+        let house = House { airplay, cast in
+            [airplay.endpoint(named: "Kitchen", host: "10.0.0.1"), cast.endpoint(named: "Lounge", host: "10.0.0.2")]
+        }
+        house.media.add("one", seconds: 10)
+        house.media.add("two", seconds: 10)
+        return house
+    }
+}
