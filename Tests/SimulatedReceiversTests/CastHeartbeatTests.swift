@@ -40,7 +40,7 @@ import Testing
         _ = await eventually { clock.sleepers > 0 }
     }
 
-    @Test("a playing receiver that is stopped leaves nothing behind: no clock, no process, no temporary file")
+    @Test("a playing receiver that is stopped leaves no timer, connection or event stream behind")
     func stopLeavesNothing() async throws {
         let tone = try await CastTestTone.make(seconds: 60)
         let server = try await CastTestMediaServer(tone)
