@@ -75,7 +75,7 @@ let package = Package(
         module("Pacing", ["CPosix"]),
         module(
             "Media",
-            ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", nio, hummingbird, subprocess, logging]),
+            ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", nio, nioPosix, hummingbird, subprocess, logging]),
 
         // Adapters
         module("AvahiDiscovery", ["RouteModel", "RouteBackend", "CAvahi"]),

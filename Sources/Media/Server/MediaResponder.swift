@@ -141,7 +141,8 @@ struct MediaResponder: Sendable {
         guard request.method == .get, plan.length > 0 else { return Response(status: status, headers: headers) }
         if let small = plan.onlyRange, small.count <= Self.chunk {
             // In one write with the head: players ask for many small pieces.
-            guard let bytes = await file.read(at: small.lowerBound, count: Int(small.count)) else {
+            var bytes = ByteBuffer()
+            guard file.read(at: small.lowerBound, count: Int(small.count), into: &bytes) else {
                 return plain(.internalServerError)
             }
             await registry.sent(token, bytes: Int64(small.count))
@@ -171,6 +172,8 @@ struct MediaResponder: Sendable {
                 channel.close(promise: nil)
             }
             defer { group.cancelAll() }
+            // Used again as soon as the connection has let go of it.
+            var bytes = ByteBuffer()
             for part in plan.parts {
                 switch part {
                 case .text(let text): try await writer.write(ByteBuffer(string: text))
@@ -179,7 +182,7 @@ struct MediaResponder: Sendable {
                     while at < range.upperBound {
                         let count = Int(min(Int64(Self.chunk), range.upperBound - at))
                         // Cut short, the length that the head promised cannot be kept: only closing tells the client.
-                        guard let bytes = await file.read(at: at, count: count) else { throw Truncated() }
+                        guard file.read(at: at, count: count, into: &bytes) else { throw Truncated() }
                         try await writer.write(bytes)
                         at += Int64(count)
                         progress.add(count)

@@ -3,6 +3,7 @@ import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
+import NIOPosix
 import RouteBackend
 import RouteModel
 
@@ -13,8 +14,9 @@ actor MediaServer {
 
     private struct Running {
         var port: Int
-        var server: Server<HTTP1Channel>
+        var server: Server<MediaChannel>
         var task: Task<Void, Never>
+        var loops: MultiThreadedEventLoopGroup
     }
 
     let registry = PublishedRegistry()
@@ -56,6 +58,7 @@ actor MediaServer {
         await exchanges.closeAll()
         try? await running.server.shutdownGracefully()
         await running.task.value
+        try? await running.loops.shutdownGracefully()
     }
 
     private func listen() async throws -> Running {
@@ -63,9 +66,10 @@ actor MediaServer {
         let ports = wanted == 0 ? [0] : Array(wanted...min(65_535, wanted + Self.attempts - 1))
         // Both families by one socket; a machine without IPv6 refuses that and gets the other.
         let hosts = configuration.bindHost.map { [$0] } ?? ["::", "0.0.0.0"]
+        let loops = MultiThreadedEventLoopGroup(numberOfThreads: min(4, System.coreCount))
         for port in ports {
             for host in hosts {
-                guard let running = await listen(host, port) else { continue }
+                guard let running = await listen(host, port, loops) else { continue }
                 if wanted != 0, running.port != wanted {
                     logger.notice("media server: port \(wanted) is taken, listening on \(running.port)")
                 } else {
@@ -74,13 +78,14 @@ actor MediaServer {
                 return running
             }
         }
+        try? await loops.shutdownGracefully()
         throw RouterError(
             .configuration, "the media server finds no free port from \(wanted) on",
             hint: "Set another media port in the configuration", retry: .afterUserAction)
     }
 
     /// Nil if that port could not be had.
-    private func listen(_ host: String, _ port: Int) async -> Running? {
+    private func listen(_ host: String, _ port: Int, _ loops: MultiThreadedEventLoopGroup) async -> Running? {
         let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
         var quiet = logger
         quiet.logLevel = .error
@@ -93,13 +98,13 @@ actor MediaServer {
                 httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                     maxHeaderFieldSize: 8 << 10, maxHeaderListSize: 16 << 10, maxHeaderFieldCount: 64)))
         let server = Server(
-            childChannelSetup: channel,
+            childChannelSetup: MediaChannel(http: channel),
             configuration: ServerConfiguration(
                 address: .hostname(host, port: port),
                 availableConnectionsDelegate: MaximumAvailableConnections(
                     configuration.maximumConnections, logger: quiet)),
             onServerRunning: { channel in continuation.yield(channel.localAddress?.port ?? port) },
-            eventLoopGroup: EventLoopGroupProvider.singleton.eventLoopGroup, logger: quiet)
+            eventLoopGroup: loops, logger: quiet)
         let task = Task { [logger] in
             do {
                 try await server.run()
@@ -108,7 +113,7 @@ actor MediaServer {
             }
             continuation.finish()
         }
-        for await port in ports { return Running(port: port, server: server, task: task) }
+        for await port in ports { return Running(port: port, server: server, task: task, loops: loops) }
         await task.value
         return nil
     }

@@ -1,12 +1,8 @@
-import Dispatch
 import Foundation
 import Hummingbird
 
 /// An open file that is being sent. Closed with the last reference to it.
 final class ServedFile: Sendable {
-    /// Reads block: away from the threads that everything else runs on.
-    private static let queue = DispatchQueue(label: "router.media.files", attributes: .concurrent)
-
     private let descriptor: Int32
     let facts: FileFacts
 
@@ -23,15 +19,11 @@ final class ServedFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Bytes of a file: exactly `count`, or nil when the file has become shorter or cannot be read.
-    func read(at offset: Int64, count: Int) async -> ByteBuffer? {
-        await withCheckedContinuation { continuation in
-            Self.queue.async { continuation.resume(returning: self.readNow(at: offset, count: count)) }
-        }
-    }
-
-    private func readNow(at offset: Int64, count: Int) -> ByteBuffer? {
-        var buffer = ByteBufferAllocator().buffer(capacity: count)
+    /// Puts exactly `count` bytes into the buffer; false when the file has become shorter or cannot be read.
+    ///
+    /// Blocks while a disk seeks: only for the media server's own threads (see `MediaChannel`).
+    func read(at offset: Int64, count: Int, into buffer: inout ByteBuffer) -> Bool {
+        buffer.clear(minimumCapacity: count)
         let done = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { target in
             var done = 0
             while done < count {
@@ -42,6 +34,6 @@ final class ServedFile: Sendable {
             }
             return done
         }
-        return done == count ? buffer : nil
+        return done == count
     }
 }
