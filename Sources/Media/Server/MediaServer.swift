@@ -49,6 +49,9 @@ actor MediaServer {
         }
     }
 
+    /// Connections in the middle of an answer.
+    var answersInProgress: Int { get async { await exchanges.count } }
+
     /// Closes every connection and returns when all is released. It cannot be used again.
     func stop() async {
         guard let running = try? await starting?.value else { return }
@@ -151,6 +154,8 @@ private actor OpenExchanges {
     }
 
     func end(_ channel: any Channel) { channels[ObjectIdentifier(channel)] = nil }
+
+    var count: Int { channels.count }
 
     func closeAll() {
         closing = true
