@@ -168,7 +168,7 @@ struct MediaExpander {
         let name = (path as NSString).lastPathComponent
         let folder = (path as NSString).deletingLastPathComponent
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        let near = NearName.of(name, in: names.filter { !$0.hasPrefix(".") }.sorted())
+        let near = NearNames.of(name, among: names.filter { !$0.hasPrefix(".") }.sorted()).first
         return RouterError(
             .mediaNotFound, "“\(name)” is not there",
             hint: near.map { "Did you mean “\($0)”?" } ?? "Check the name and the folder", scope: .item,
@@ -225,6 +225,9 @@ struct MediaExpander {
         open.append(identity)
         defer { open.removeLast() }
         let title = playlist.title ?? source.label
+        let before = entries.count
+        let noticesBefore = notices.count
+        let failureBefore = failure
         for entry in playlist.entries {
             try Task.checkCancellation()
             if full { break }
@@ -233,6 +236,15 @@ struct MediaExpander {
             } catch let error as RouterError {
                 skip(error)
             }
+        }
+        guard entries.count > before || full else {
+            // The playlist's own failure, told with what its entries said.
+            let told = notices[min(noticesBefore, notices.count)...].map(\.message)
+            notices.removeLast(notices.count - min(noticesBefore, notices.count))
+            failure = failureBefore
+            throw RouterError(
+                .mediaNotFound, "nothing that the playlist “\(source.label)” names is there",
+                hint: "Check that its paths are right from the folder it is in", scope: .item, causes: Array(told))
         }
     }
 

@@ -43,37 +43,3 @@ enum NaturalOrder {
         return bytes[start..<at]
     }
 }
-
-/// How near two names are, for “did you mean”.
-enum NearName {
-    /// The nearest of `names` to `wanted`, if it is near enough to be meant.
-    static func of(_ wanted: String, in names: [String]) -> String? {
-        let limit = max(2, wanted.count / 4)
-        let key = Array(wanted.lowercased().prefix(200))
-        var best: (name: String, distance: Int)?
-        for name in names.prefix(5000) {
-            let other = Array(name.lowercased().prefix(200))
-            guard abs(other.count - key.count) <= limit else { continue }
-            let distance = edits(key, other)
-            if distance <= limit, distance < best?.distance ?? .max { best = (name, distance) }
-        }
-        return best?.name
-    }
-
-    /// Insertions, removals, changes and swaps of neighbours that lead from one to the other.
-    static func edits(_ a: [Character], _ b: [Character]) -> Int {
-        var before: [Int] = []
-        var last = Array(0...b.count)
-        for i in 0..<a.count {
-            var row = [i + 1]
-            for j in 0..<b.count {
-                var cost = min(row[j] + 1, last[j + 1] + 1, last[j] + (a[i] == b[j] ? 0 : 1))
-                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { cost = min(cost, before[j - 1] + 1) }
-                row.append(cost)
-            }
-            before = last
-            last = row
-        }
-        return last[b.count]
-    }
-}
