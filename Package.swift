@@ -117,13 +117,16 @@ let package = Package(
         tests("CastV2Tests", ["CastV2", "COpenSSL", "RouterTestKit", nio, nioPosix, nioSSL, logging]),
         tests(
             "CastBackendTests",
-            ["PeerSupport", "CastBackend", "CastV2", "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers"]),
+            [
+                "PeerSupport", "CastBackend", "CastV2", "RouteBackend", "RouteModel", "RouterTestKit",
+                "SimulatedReceivers",
+            ]),
         tests("AirPlayTests", ["AirPlay", "COpenSSL", nioEmbedded, nioTestUtils, nioPosix]),
         tests("PacingTests", ["Pacing", "CPosix"]),
         tests(
             "AirPlayBackendTests",
             [
-                "AirPlayBackend", "AirPlay", "Pacing", "RouteBackend", "RouteModel", "RouterTestKit",
+                "AirPlayBackend", "AirPlay", "Pacing", "PeerSupport", "RouteBackend", "RouteModel", "RouterTestKit",
                 "SimulatedReceivers",
             ]),
         tests("MediaTests", ["Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec", logging]),

@@ -2,6 +2,7 @@ import AirPlay
 import AirPlayBackend
 import Foundation
 import Pacing
+import PeerSupport
 import RouteBackend
 import RouteModel
 import RouterTestKit

@@ -4,7 +4,9 @@ import RouterTestKit
 import Testing
 
 /// `router play` to a Cast receiver that shares no code with ours.
-@Suite("C3 C8 router play to an independent Cast receiver", .enabled(if: PeerProgram.absence == nil, "\(PeerProgram.absence ?? "")"))
+@Suite(
+    "C3 C8 router play to an independent Cast receiver",
+    .enabled(if: PeerProgram.absence == nil, "\(PeerProgram.absence ?? "")"))
 struct CastAcceptanceTests {
     @Test("the file is fetched in ranges, plays, advances, finishes, exit 0", arguments: [false, true])
     func plays(launchStatus: Bool) async throws {
