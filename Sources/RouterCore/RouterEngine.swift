@@ -43,6 +43,9 @@ public actor RouterEngine: RouterControlling {
     private let changes = LatestValue(0)
     private var sessionsByID: [SessionID: PlaybackSession] = [:]
     private var snapshots: [SessionID: SessionSnapshot] = [:]
+    /// Sessions that have ended, oldest first: the last few can still be looked at.
+    private var over: [SessionID] = []
+    private static let keptSessions = 8
     private var log = EventLog()
 
     /// How long a list or a name waits for discovery at most.
@@ -99,9 +102,11 @@ public actor RouterEngine: RouterControlling {
         switch event {
         case .resolved(let record):
             for provider in providers where provider.serviceTypes.contains(record.key.type) {
-                guard let endpoint = provider.endpoint(from: record) else { continue }
-                records[record.key] = endpoint.id
-                await admit(endpoint)
+                let endpoint = provider.endpoint(from: record)
+                // A record that changes may make another endpoint of the device, or none.
+                if let old = records[record.key], old != endpoint?.id { registry.markStale(old, now: clock.now()) }
+                records[record.key] = endpoint?.id
+                if let endpoint { await admit(endpoint) }
             }
         case .removed(let key):
             guard let id = records.removeValue(forKey: key) else { return }
@@ -192,15 +197,16 @@ public actor RouterEngine: RouterControlling {
 
     public func explain(_ request: PlayRequest) async throws -> [RouteChoice] {
         let expanded = try await media.expand(request.what, workingDirectory: request.workingDirectory)
-        return try await choices(for: request, first: expanded.entries[0].source).map(\.choice)
+        let rooms = try await targets(request.rooms)
+        return try await choices(for: request, rooms: rooms, first: expanded.entries[0].source).map(\.choice)
     }
 
     public func play(_ request: PlayRequest) async throws -> SessionSnapshot {
         async let resolving = targets(request.rooms)
         let expanded = try await media.expand(request.what, workingDirectory: request.workingDirectory)
         for notice in expanded.notices { log.append(.notice(notice)) }
-        _ = try await resolving
-        let choices = try await choices(for: request, first: expanded.entries[0].source)
+        let choices = try await choices(
+            for: request, rooms: try await resolving, first: expanded.entries[0].source)
         let members = try choices.map { choice, room in
             guard choice.chosen != nil else { throw Self.nothingUsable(choice, via: request.via) }
             return Member(choice: choice, room: room)
@@ -306,9 +312,8 @@ public actor RouterEngine: RouterControlling {
     }
 
     private func choices(
-        for request: PlayRequest, first: MediaSource
+        for request: PlayRequest, rooms: [Room], first: MediaSource
     ) async throws -> [(choice: RouteChoice, room: Room)] {
-        let rooms = try await targets(request.rooms)
         let need = await need(of: first)
         let failures = Dictionary(
             ((try? await store.endpointFailures()) ?? []).map { ($0.endpoint, $0) }, uniquingKeysWith: { _, new in new }
@@ -369,7 +374,11 @@ public actor RouterEngine: RouterControlling {
 
     private func sessionChanged(_ snapshot: SessionSnapshot) {
         snapshots[snapshot.id] = snapshot
-        if snapshot.connection == .ended || snapshot.connection == .failed { sessionsByID[snapshot.id] = nil }
+        if snapshot.connection == .ended || snapshot.connection == .failed, sessionsByID[snapshot.id] != nil {
+            sessionsByID[snapshot.id] = nil
+            over.append(snapshot.id)
+            while over.count > Self.keptSessions { snapshots[over.removeFirst()] = nil }
+        }
         log.append(.session(snapshot))
     }
 
@@ -402,11 +411,9 @@ public actor RouterEngine: RouterControlling {
 
     /// What plays on these routes gives way to what is to play.
     private func release(_ routes: Set<RouteID>) async {
-        for (id, snapshot) in snapshots {
-            guard let session = sessionsByID[id], !routes.isDisjoint(with: snapshot.members.map(\.route)) else {
-                continue
-            }
-            await session.end(.replaced)
+        for session in sessionsByID.values {
+            guard await !routes.isDisjoint(with: session.routes) else { continue }
+            await session.giveWay(to: routes)
         }
     }
 }

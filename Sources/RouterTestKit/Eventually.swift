@@ -14,3 +14,8 @@ public func eventually(
     }
     return try await condition()
 }
+
+/// Gives every other task that could run the chance to: for what must *not* happen, without a wait by the clock.
+public func othersHaveRun() async {
+    for _ in 0..<1000 { await Task.yield() }
+}

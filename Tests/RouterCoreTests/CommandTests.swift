@@ -64,7 +64,7 @@ struct CommandTests {
             let now = try #require(await house.session())
             #expect(now.anchor?.time.seconds == 4)
             let lounge = try #require(house.cast.session(named: "Lounge"))
-            #expect(lounge.asked.contains(.perform(.seek(to: MediaTime(seconds: 4), resume: true))))
+            #expect(lounge.asked.contains(.perform(.seek(to: MediaTime(seconds: 4), resume: false))))
             #expect(house.media.feeds.count == 2)
         }
     }

@@ -109,7 +109,13 @@ struct PlaybackTests {
             let snapshot = try await house.play(["one", "bad1", "two", "bad2", "bad3", "bad4", "one"], in: ["Lounge"])
             let lounge = try #require(house.cast.session(named: "Lounge"))
             lounge.reachesEnd()
-            #expect(await eventually { await house.session()?.queue.current == snapshot.queue.items[2].id })
+            let third = snapshot.queue.items[2].id
+            #expect(
+                await eventually {
+                    let now = await house.session()
+                    return now?.queue.current == third && now?.members[0].media == .playing
+                        && lounge.loadedTokens.count == 2
+                })
             lounge.reachesEnd()
             #expect(await eventually { await house.session()?.connection == .ended })
             let end = try #require(await house.session())
@@ -134,7 +140,7 @@ struct FallbackTests {
     func openFails() async throws {
         try await twoProtocols().live { house in
             let refused = house.airplay.endpoint(named: "Kitchen", host: "10.0.0.1")
-            house.airplay.refuse(refused, with: RouterError(.routeBusy, "somebody else plays there"))
+            house.airplay.refuse(refused, with: RouterError(.timeout, "no answer to SETUP"))
             var events = await house.engine.events().makeAsyncIterator()
             let snapshot = try await house.play(["one"], in: ["Kitchen"])
             #expect(snapshot.members[0].protocol == .cast)
@@ -145,7 +151,7 @@ struct FallbackTests {
                 if case .notice(let notice) = event.body { told.append(notice.message) }
                 if case .session(let snapshot) = event.body, snapshot.media == .playing { break }
             }
-            #expect(told.contains { $0.contains("somebody else plays there") && $0.contains("trying Google Cast") })
+            #expect(told.contains { $0.contains("no answer to SETUP") && $0.contains("trying Google Cast") })
         }
     }
 

@@ -16,6 +16,8 @@ struct Member: Sendable {
 
     let route: RouteID
     let name: String
+    /// The room that was asked for; it may stand for several routes.
+    let room: String
     let volumeLimit: VolumePosition?
     let offsetNanoseconds: Int64
     var candidates: [RouteChoice.Candidate]
@@ -28,6 +30,10 @@ struct Member: Sendable {
     var heard = false
     /// Failures of endpoints that another endpoint then made good.
     var failures: [EndpointFailure] = []
+    /// A load is under way: what becomes of it is told by how it returns, not by the device's news meanwhile.
+    var loading = false
+    /// Lets one call at a time through to the session, as the contract of backends demands.
+    var lane = CommandLane()
     /// Tells news of the session that is open now from news of one that was given up.
     var generation = 0
     /// The pull item that is loaded, and whether it has ended.
@@ -37,6 +43,7 @@ struct Member: Sendable {
     init(choice: RouteChoice, room: Room) {
         route = choice.route
         name = choice.name
+        self.room = room.name
         volumeLimit = room.volumeLimit
         offsetNanoseconds = Int64(room.offsetMilliseconds) * 1_000_000
         candidates = choice.candidates.filter(\.usable)

@@ -41,63 +41,56 @@ extension PlaybackSession {
 
     private func pause() async throws -> CommandOutcome {
         guard mediaState == .playing || mediaState == .buffering else { return .noActionableItem }
-        let push = alivePush
-        if !push.isEmpty, var run {
-            run.pausedFrame = run.frame(at: clock.now())
-            run.timeline = nil
-            self.run = run
+        let now = clock.now()
+        let outcome = try await each(alivePush + alivePull) { try await $0.perform(.pause) }
+        guard !ended else { return .superseded }
+        if outcome.isError { return outcome }
+        if run?.timeline != nil {
+            let frame = run?.frame(at: now) ?? 0
+            run?.pausedFrame = frame
+            run?.timeline = nil
             anchorToRun()
         } else if let current = anchor {
-            anchor?.time = current.position(at: clock.now())
-            anchor?.instant = clock.now()
+            anchor?.time = current.position(at: now)
+            anchor?.instant = now
             anchor?.rate = 0
         }
-        try await each(push + alivePull) { try await $0.perform(.pause) }
         mediaState = .paused
         await publish()
         await remember()
-        return .succeeded
+        return outcome
     }
 
     private func resume() async throws -> CommandOutcome {
         guard mediaState == .paused else { return mediaState == .playing ? .succeeded : .noActionableItem }
         let push = alivePush
-        if !push.isEmpty { try await resumePush(push) }
-        let timeline = run?.timeline
-        try await each(alivePull) { try await $0.perform(.play(timeline, fromFrame: 0)) }
-        mediaState = .playing
-        if push.isEmpty, anchor != nil {
+        var outcome = CommandOutcome.succeeded
+        if push.isEmpty {
+            outcome = try await each(alivePull) { try await $0.perform(.play(nil, fromFrame: 0)) }
+            guard !ended else { return .superseded }
+            if outcome.isError { return outcome }
             anchor?.instant = clock.now()
             anchor?.rate = 1
+        } else {
+            try await resumePush(push)
+            guard !ended else { return .superseded }
+            playWithTimeline(alivePull)
         }
+        mediaState = .playing
         await publish()
         await remember()
-        return .succeeded
+        return outcome
     }
 
     private func resumePush(_ push: [Int]) async throws {
-        guard var run else { return }
-        let frame = run.pausedFrame
+        guard let run else { return }
         let kept = await run.feed.retained()
-        guard kept.lowerBound <= frame else {
-            // Paused for longer than the decoder's window reaches back: decode again from there.
-            guard let place = run.place(of: frame), let item = queue.item(place.item) else { return }
-            self.run = try await makeRun(item, start: place.time)
-            return await startPush(push, fromFrame: 0)
-        }
-        let lead = push.compactMap { members[$0].push?.leadNanoseconds }.max() ?? 0
-        let timeline = Timeline(
-            hostNanoseconds: clock.now() + lead + startSlackNanoseconds,
-            mediaTime: MediaTime(frames: frame, sampleRate: run.feed.sampleRate))
-        run.timeline = timeline
-        self.run = run
-        await eachTolerant(push) { member, session in
-            _ = try await session.perform(
-                .play(timeline.shifted(byNanoseconds: member.offsetNanoseconds), fromFrame: frame))
-        }
-        anchorToRun()
-        for mark in run.marks where mark.frame > frame { schedule(mark) }
-        for index in push { present(index) }
+        let frame = run.pausedFrame
+        if kept.lowerBound <= frame { return await begin(push, fromFrame: frame, loading: false) }
+        // Paused for longer than the decoder's window reaches back: decode again from there.
+        guard let place = run.place(of: frame), let item = queue.item(place.item) else { return }
+        self.run = try await makeRun(item, start: place.time)
+        await begin(push, fromFrame: 0, loading: true)
     }
 
     // MARK: Moving about
@@ -125,13 +118,15 @@ extension PlaybackSession {
         let time = max(.zero, duration.map { min($0, wanted) } ?? wanted)
         if alivePush.isEmpty {
             let resume = mediaState != .paused
-            try await each(alivePull) { try await $0.perform(.seek(to: time, resume: resume)) }
+            let outcome = try await each(alivePull) { try await $0.perform(.seek(to: time, resume: resume)) }
+            guard !ended else { return .superseded }
+            if outcome.isError { return outcome }
             anchor = PlaybackAnchor(
                 item: item.id, time: time, instant: clock.now(), rate: resume ? 1 : 0, quality: .estimated,
                 duration: duration)
             await publish()
             await remember()
-            return .succeeded
+            return outcome
         }
         return try await restart(item, at: time)
     }
@@ -141,29 +136,31 @@ extension PlaybackSession {
         let paused = mediaState == .paused
         let push = alivePush
         guard !push.isEmpty else {
-            await playPull(item, at: start)
-            if !ended, mediaState == .loading { mediaState = .playing }
-            return .succeeded
+            await playPull(item, at: start, autoplay: !paused)
+            return ended ? .superseded : .succeeded
         }
         run = try await makeRun(item, start: start)
+        // Fetching rooms first, held: they begin with the timeline.
+        for index in alivePull {
+            if members[index].loaded?.item == item.id, !members[index].itemEnded {
+                await eachTolerant([index]) { _, session in
+                    try await session.perform(.seek(to: start, resume: false))
+                }
+            } else {
+                await loadPull(index, at: start, autoplay: false)
+            }
+        }
         if paused {
             await withDiscardingTaskGroup { group in
                 for index in push { group.addTask { await self.loadPush(index, fromFrame: 0) } }
             }
             anchorToRun()
         } else {
-            await startPush(push, fromFrame: 0)
-            mediaState = .playing
+            await begin(push, fromFrame: 0, loading: true)
+            playWithTimeline(alivePull)
         }
-        for index in alivePull {
-            if let session = members[index].session, members[index].loaded?.item == item.id, !members[index].itemEnded {
-                await eachTolerant([index]) { _, _ in
-                    _ = try await session.perform(.seek(to: start, resume: !paused))
-                }
-            } else {
-                await loadPull(index, at: start, autoplay: !paused)
-            }
-        }
+        guard !ended else { return .superseded }
+        if !paused { mediaState = .playing }
         await publish()
         await remember()
         return .succeeded
@@ -172,70 +169,96 @@ extension PlaybackSession {
     // MARK: Volume
 
     private func setVolume(room: String?, _ change: (VolumeState?) -> VolumeState?) async throws -> CommandOutcome {
+        let name = room?.lowercased()
         let wanted = members.indices.filter { index in
-            members[index].alive
-                && (room == nil || members[index].name.lowercased() == room?.lowercased()
-                    || members[index].route.rawValue == room)
+            let member = members[index]
+            return member.alive
+                && (name == nil || member.room.lowercased() == name || member.name.lowercased() == name
+                    || member.route.rawValue == room)
         }
         guard !wanted.isEmpty else { return .deviceNotFound }
         var changed = 0
+        var failure: RouterError?
         for index in wanted {
             guard let session = members[index].session, session.descriptor.volume.handling == .adjustable else {
+                failure = failure ?? fixedVolume(members[index])
                 continue
             }
             guard var volume = change(members[index].volume) else {
-                throw RouterError(
-                    .unavailable, "\(members[index].name) does not say how loud it is, so it cannot be stepped",
-                    hint: "Set a level first, such as 30", scope: .command)
+                failure = failure ?? silentVolume(members[index])
+                continue
             }
             volume.level = members[index].limited(volume.level)
-            try await session.setVolume(volume)
-            members[index].volume = volume
-            changed += 1
-            try? await environment.store.saveVolume(volume, of: members[index].route)
+            do {
+                try await call(index, session) { try await $0.setVolume(volume) }
+                members[index].volume = volume
+                changed += 1
+                try? await environment.store.saveVolume(volume, of: members[index].route)
+            } catch {
+                failure = failure ?? RouterError(wrapping: error)
+            }
         }
-        guard changed > 0 else {
-            throw RouterError(
-                .unsupported, "the volume of \(members[wanted[0]].name) is fixed", hint: "Turn the knob on the device",
-                scope: .command)
+        if changed > 0 { await publish() }
+        if let failure {
+            guard changed > 0 else { throw failure }
+            await notice(.warning, failure.message, hint: failure.hint)
         }
-        await publish()
         return .succeeded
+    }
+
+    private func fixedVolume(_ member: Member) -> RouterError {
+        RouterError(
+            .unsupported, "the volume of \(member.name) is fixed", hint: "Turn the knob on the device",
+            scope: .command)
+    }
+
+    private func silentVolume(_ member: Member) -> RouterError {
+        RouterError(
+            .unavailable, "\(member.name) does not say how loud it is, so it cannot be stepped",
+            hint: "Set a level first, such as 30", scope: .command)
     }
 
     // MARK: Asking several
 
-    /// Asks several rooms at once. Throws when the only room asked fails; with several, one that fails is told.
+    /// Asks several rooms at once. The only room's refusal is the outcome, or thrown; with several, one that refuses is
+    /// told, and the outcome is an error only where all refuse.
     private func each(
         _ indices: [Int], _ ask: @escaping @Sendable (any RouteSession) async throws -> CommandOutcome
-    ) async throws {
+    ) async throws -> CommandOutcome {
         if indices.count == 1, let session = members[indices[0]].session {
-            _ = try await ask(session)
-        } else {
-            await eachTolerant(indices) { _, session in _ = try await ask(session) }
+            return try await call(indices[0], session, ask)
         }
+        return await eachTolerant(indices) { _, session in try await ask(session) }
     }
 
-    private func eachTolerant(
-        _ indices: [Int], _ ask: @escaping @Sendable (Member, any RouteSession) async throws -> Void
-    ) async {
-        await withTaskGroup(of: (Int, RouterError?).self) { group in
+    /// Gives the best outcome of these rooms, and tells those that refuse.
+    @discardableResult
+    func eachTolerant(
+        _ indices: [Int], _ ask: @escaping @Sendable (Member, any RouteSession) async throws -> CommandOutcome
+    ) async -> CommandOutcome {
+        var best: CommandOutcome?
+        await withTaskGroup(of: (Int, CommandOutcome).self) { group in
             for index in indices {
                 guard let session = members[index].session else { continue }
                 let member = members[index]
                 group.addTask {
                     do {
-                        try await ask(member, session)
-                        return (index, nil)
+                        return (index, try await self.call(index, session) { try await ask(member, $0) })
                     } catch {
-                        return (index, RouterError(wrapping: error))
+                        return (index, .failed(RouterError(wrapping: error)))
                     }
                 }
             }
-            for await (index, error) in group {
-                guard let error else { continue }
-                await notice(.warning, "\(members[index].name): \(error.message)", hint: error.hint, member: index)
+            for await (index, outcome) in group {
+                if best?.isError ?? true { best = outcome }
+                guard outcome.isError, !ended else { continue }
+                if case .failed(let error) = outcome {
+                    await notice(.warning, "\(members[index].name): \(error.message)", hint: error.hint, member: index)
+                } else {
+                    await notice(.warning, "\(members[index].name) did not do it", member: index)
+                }
             }
         }
+        return best ?? .noActionableItem
     }
 }

@@ -52,6 +52,16 @@ extension PlaybackSession {
     private func apply(_ update: RouteSessionUpdate, to index: Int) async {
         let before = members[index].latest
         members[index].latest = update
+        await apply(update, after: before, to: index)
+        if update != before { await publish() }
+    }
+
+    /// Takes up what the device said while a load was under way, once that has returned.
+    func takeUp(_ index: Int) async {
+        await apply(members[index].latest, after: RouteSessionUpdate(), to: index)
+    }
+
+    private func apply(_ update: RouteSessionUpdate, after before: RouteSessionUpdate, to index: Int) async {
         if let volume = update.volume, volume != members[index].volume {
             members[index].volume = volume
             if started { try? await environment.store.saveVolume(volume, of: members[index].route) }
@@ -81,7 +91,6 @@ extension PlaybackSession {
         } else {
             await applyPull(update, to: index)
         }
-        if update != before { await publish() }
     }
 
     private func applyPull(_ update: RouteSessionUpdate, to index: Int) async {
@@ -108,7 +117,8 @@ extension PlaybackSession {
                 consecutiveFailures = 0
                 members[index].itemEnded = true
             }
-            await pullItemEnded(loaded.item)
+            // Not here: whoever called may hold the lane that the next load waits for.
+            jobs.add { [self] in await pullItemEnded(loaded.item) }
             return
         }
         // Where there is a timeline it has the say; otherwise the first fetching room has.
@@ -158,7 +168,9 @@ extension PlaybackSession {
 
     private func advancePull(from item: ItemID) async {
         await serially {
-            guard !ended, queue.current == item, alivePush.isEmpty else { return }
+            guard !ended, queue.current == item, alivePush.isEmpty,
+                alivePull.contains(where: { members[$0].itemEnded })
+            else { return }
             if consecutiveFailures >= consecutiveFailureLimit {
                 await notice(
                     .error, "stopped after \(consecutiveFailures) items in a row that did not play",
@@ -174,7 +186,7 @@ extension PlaybackSession {
     }
 
     /// Loads an item in all fetching rooms of a session that has no others.
-    func playPull(_ item: QueueItem, at start: MediaTime) async {
+    func playPull(_ item: QueueItem, at start: MediaTime, autoplay: Bool = true) async {
         queue.select(item.id)
         anchor = PlaybackAnchor(
             item: item.id, time: start, instant: clock.now(), rate: 0, quality: .estimated,
@@ -185,10 +197,12 @@ extension PlaybackSession {
         await remember()
         await withDiscardingTaskGroup { group in
             for index in alivePull {
-                group.addTask { await self.loadPull(index, at: start, autoplay: true) }
+                group.addTask { await self.loadPull(index, at: start, autoplay: autoplay) }
             }
         }
-        if !ended { await publish() }
+        guard !ended else { return }
+        if mediaState == .loading { mediaState = autoplay ? .playing : .paused }
+        await publish()
     }
 
     // MARK: Rooms that end
@@ -199,7 +213,7 @@ extension PlaybackSession {
     }
 
     private func memberFinished(_ index: Int) async {
-        guard members[index].phase == .playing else { return }
+        guard members[index].alive else { return }
         members[index].phase = .finished
         await endIfNobodyPlays()
     }
@@ -207,26 +221,29 @@ extension PlaybackSession {
     /// A room is lost in the middle: it is told, and the others go on.
     func memberLost(_ index: Int, _ error: RouterError) async {
         guard members[index].phase != .failed, members[index].phase != .finished, !ended, !ending else { return }
-        // What was being tried is told by whoever tries.
-        guard members[index].phase != .opening else { return }
+        // What is being tried is told by whoever tries.
+        guard members[index].phase != .opening, !members[index].loading else { return }
+        let gone = members[index].latest.connection == .failed
         members[index].phase = .failed
         members[index].error = error
         members[index].generation += 1
         let session = members[index].session
-        if let session { jobs.add { await session.end(.lost) } }
-        if started {
+        if let session { jobs.add { await session.end(gone ? .lost : .stop) } }
+        // The only room's error is the command's own, as long as nothing plays.
+        if started || members.count > 1 {
             await notice(.error, "\(members[index].name): \(error.message)", hint: error.hint, member: index)
-            await endIfNobodyPlays()
         }
+        await endIfNobodyPlays()
         await publish()
     }
 
-    private func endIfNobodyPlays() async {
+    func endIfNobodyPlays() async {
         guard started, !ended, !members.contains(where: { $0.alive }) else {
             if !ended, alivePush.isEmpty, let item = queue.current, !alivePull.isEmpty,
                 alivePull.allSatisfy({ members[$0].itemEnded })
             {
-                await pullItemEnded(item)
+                // Not here: whoever called may hold the lane that the next load waits for.
+                jobs.add { [self] in await pullItemEnded(item) }
             }
             return
         }

@@ -30,7 +30,9 @@ extension PlaybackSession {
     }
 
     private func feedItem(after item: ItemID) -> FeedItem? {
-        guard !ended, let next = queue.item(after: item) else { return nil }
+        guard !ended, consecutiveFailures < consecutiveFailureLimit, let next = queue.item(after: item) else {
+            return nil
+        }
         jobs.add { [self] in await learnFacts(of: next.id) }
         return FeedItem(item: next.id, source: next.source, start: next.start)
     }
@@ -64,133 +66,50 @@ extension PlaybackSession {
         await publish()
     }
 
-    // MARK: Loading all
-
-    /// Loads the current item in every open room, so that all are heard together.
-    func loadAll(at start: MediaTime) async {
-        let push = alivePush
-        let pull = alivePull
-        // Fetching rooms take as long as they take; with others to keep in time they are readied first.
-        let together = !push.isEmpty && !pull.isEmpty
-        await withDiscardingTaskGroup { group in
-            for index in pull {
-                group.addTask { await self.loadPull(index, at: start, autoplay: !together) }
-            }
-        }
-        guard !push.isEmpty else { return await fallBackAll() }
-        await startPush(push, fromFrame: run?.pausedFrame ?? 0)
-        if together, let timeline = run?.timeline {
-            let clock = clock
-            for index in pull where members[index].alive {
-                guard let session = members[index].session else { continue }
-                jobs.add { [self] in
-                    guard (try? await clock.sleep(until: timeline.hostNanoseconds)) != nil else { return }
-                    do {
-                        _ = try await session.perform(.play(timeline, fromFrame: 0))
-                    } catch {
-                        await loadFailed(index, RouterError(wrapping: error))
-                    }
-                }
-            }
-        }
-        await fallBackAll()
-    }
-
-    /// Sets the timeline that begins soon with `frame`, and gives it to these rooms.
-    func startPush(_ indices: [Int], fromFrame frame: Int64) async {
-        guard var run else { return }
-        let lead = indices.compactMap { members[$0].push?.leadNanoseconds }.max() ?? 0
-        let timeline = Timeline(
-            hostNanoseconds: clock.now() + lead + startSlackNanoseconds,
-            mediaTime: MediaTime(frames: frame, sampleRate: run.feed.sampleRate))
-        run.timeline = timeline
-        self.run = run
-        await withDiscardingTaskGroup { group in
-            for index in indices { group.addTask { await self.loadPush(index, fromFrame: frame) } }
-        }
-        anchorToRun()
-        for mark in run.marks where mark.frame > frame { schedule(mark) }
-        for index in indices { present(index) }
-    }
-
-    /// Rooms whose first load failed try their other endpoints, and join those that play.
-    private func fallBackAll() async {
-        for index in members.indices
-        where members[index].phase == .opening && !members[index].candidates.isEmpty && !ended {
-            await open(index)
-            if members[index].phase == .open { await load(index) }
-        }
-        for index in members.indices
-        where members[index].phase == .opening && members[index].session == nil
-            && members[index].candidates.isEmpty && members[index].error != nil
-        {
-            members[index].phase = .failed
-        }
-    }
-
-    /// Loads what plays now into one room: a late join, or a fallback.
-    func load(_ index: Int) async {
-        if members[index].pull != nil {
-            let position = anchor?.position(at: clock.now()) ?? firstStart
-            await loadPull(index, at: position, autoplay: mediaState != .paused)
-            return
-        }
-        guard let requirements = members[index].push else { return }
-        if run == nil, let item = queue.item(queue.current) {
-            let position = anchor?.position(at: clock.now()) ?? firstStart
-            do {
-                run = try await makeRun(item, start: position)
-            } catch {
-                return await loadFailed(index, RouterError(wrapping: error))
-            }
-        }
-        guard let run else { return }
-        if let timeline = run.timeline {
-            // On the running timeline, at the first frame that can still be heard in time.
-            let due = clock.now() + requirements.leadNanoseconds + startSlackNanoseconds
-            let frame = max(0, timeline.frame(at: due, sampleRate: run.feed.sampleRate))
-            await loadPush(index, fromFrame: frame)
-            present(index)
-        } else if mediaState != .paused {
-            await startPush([index], fromFrame: run.pausedFrame)
-        }
-    }
-
     // MARK: Loading one
 
     func loadPush(_ index: Int, fromFrame frame: Int64) async {
-        guard let session = members[index].session, let run else { return }
+        guard let run else { return }
         let timeline = run.timeline?.shifted(byNanoseconds: members[index].offsetNanoseconds)
-        do {
-            try await session.load(
-                .push(PushMedia(feed: run.feed, fromFrame: frame)), timeline: timeline, autoplay: timeline != nil)
-            members[index].phase = .playing
-            members[index].heard = true
-        } catch {
-            await loadFailed(index, RouterError(wrapping: error))
-        }
+        await load(
+            index, .push(PushMedia(feed: run.feed, fromFrame: frame)), timeline: timeline, autoplay: timeline != nil)
     }
 
     func loadPull(_ index: Int, at start: MediaTime, autoplay: Bool) async {
-        guard let session = members[index].session, let requirements = members[index].pull,
-            let item = queue.item(queue.current)
-        else { return }
+        guard let requirements = members[index].pull, let item = queue.item(queue.current) else { return }
+        let token = await token(for: item)
+        // Set first: a failure is this item's, and news of the load may come before it returns.
+        members[index].loaded = (item.id, token)
+        members[index].itemEnded = false
         do {
-            let token = try await token(for: item)
-            // Set first: a failure is this item's, and news of the load may come before `load` returns.
-            members[index].loaded = (item.id, token)
-            members[index].itemEnded = false
             var media = try await environment.media.publish(item, token: token, for: requirements)
             media.start = start
-            try await session.load(.pull(media), timeline: nil, autoplay: autoplay)
-            members[index].phase = .playing
-            members[index].heard = true
+            await load(index, .pull(media), timeline: nil, autoplay: autoplay)
         } catch {
             await loadFailed(index, RouterError(wrapping: error))
         }
     }
 
-    private func token(for item: QueueItem) async throws -> MediaToken {
+    private func load(_ index: Int, _ media: PreparedMedia, timeline: Timeline?, autoplay: Bool) async {
+        guard let session = members[index].session else { return }
+        members[index].loading = true
+        // What is known is of what was loaded before.
+        members[index].latest.media = .loading
+        members[index].latest.stopReason = nil
+        do {
+            try await call(index, session) { try await $0.load(media, timeline: timeline, autoplay: autoplay) }
+            members[index].loading = false
+            guard !ended else { return }
+            members[index].phase = .playing
+            members[index].heard = true
+            await takeUp(index)
+        } catch {
+            members[index].loading = false
+            await loadFailed(index, RouterError(wrapping: error))
+        }
+    }
+
+    private func token(for item: QueueItem) async -> MediaToken {
         if let token = tokens[item.id] { return token }
         let token = MediaToken.random()
         tokens[item.id] = token
@@ -214,10 +133,10 @@ extension PlaybackSession {
             await endpointFailed(index, endpoint, error)
             return
         }
-        if isItems, started, let item = members[index].loaded?.item, members[index].pull != nil {
-            await itemFailed(item, error)
+        if isItems, let item = members[index].loaded?.item, members[index].pull != nil {
             members[index].itemEnded = true
-            jobs.add { [self] in await pullItemEnded(item) }
+            await itemFailed(item, error)
+            if started { jobs.add { [self] in await pullItemEnded(item) } }
             return
         }
         await memberLost(index, error)
@@ -245,7 +164,7 @@ extension PlaybackSession {
                 startFrame: mark.frame - mark.offset.frames(sampleRate: rate),
                 durationFrames: duration?.frames(sampleRate: rate))
             do {
-                try await session.present(nowPlaying)
+                try await self.present(nowPlaying, in: index, session)
             } catch {
                 let error = RouterError(wrapping: error)
                 if error.code != .cancelled, error.code != .routeLost {
@@ -255,6 +174,10 @@ extension PlaybackSession {
                 }
             }
         }
+    }
+
+    private func present(_ nowPlaying: NowPlaying, in index: Int, _ session: any RouteSession) async throws {
+        try await call(index, session) { try await $0.present(nowPlaying) }
     }
 
     /// Tags and length of an item, for the queue's view and the position's end.

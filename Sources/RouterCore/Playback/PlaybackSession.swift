@@ -26,6 +26,7 @@ actor PlaybackSession {
     var ended = false
     var started = false
     var firstStart: MediaTime
+    private var wantedVolume: VolumePosition?
     private var lane = CommandLane()
 
     init(
@@ -39,6 +40,7 @@ actor PlaybackSession {
     }
 
     var clock: any HostClock { environment.clock }
+    var routes: Set<RouteID> { Set(members.map(\.route)) }
     var alivePush: [Int] { members.indices.filter { members[$0].alive && members[$0].push != nil } }
     var alivePull: [Int] { members.indices.filter { members[$0].alive && members[$0].pull != nil } }
 
@@ -75,53 +77,92 @@ actor PlaybackSession {
         return try await body()
     }
 
+    /// Calls a room's session when no other call of ours is under way there.
+    func call<Value: Sendable>(
+        _ index: Int, _ session: any RouteSession, _ body: (any RouteSession) async throws -> Value
+    ) async throws -> Value {
+        if !members[index].lane.enter() {
+            await withCheckedContinuation { members[index].lane.enqueue($0) }
+        }
+        defer { members[index].lane.leave() }
+        guard !ended else { throw RouterError(.cancelled, "the session has ended", scope: .session) }
+        return try await body(session)
+    }
+
     // MARK: Start
 
     /// Opens every room and starts the first item. Throws when no room plays.
     func start(volume: VolumePosition?) async throws {
-        try await serially {
-            mediaState = .loading
-            let likelyPush = members.contains { member in
-                member.candidates.first?.endpoint.capabilities.has(.playAudioStream) ?? false
-            }
-            if likelyPush, let item = queue.item(queue.current) {
-                // Decoding begins while the rooms are still being connected.
-                run = try await makeRun(item, start: firstStart)
-            }
-            if let current = queue.current { jobs.add { [self] in await learnFacts(of: current) } }
-            await publish()
-            await openAll()
-            guard members.contains(where: { $0.alive }) else {
-                let error = startError()
-                await finish(.error)
-                throw error
-            }
-            await loadAll(at: firstStart)
-            guard members.contains(where: { $0.phase == .playing }) else {
-                let error = startError()
-                await finish(.error)
-                throw error
-            }
-            started = true
-            mediaState = .playing
-            for index in members.indices where members[index].phase == .playing {
-                await settleVolume(index, wanted: volume)
-            }
-            for member in members where member.phase == .playing {
-                for failure in member.failures { try? await environment.store.rememberFailure(failure) }
-                if let endpoint = member.session?.descriptor.endpoint {
-                    try? await environment.store.forgetFailure(of: endpoint.id)
-                }
-            }
-            await remember()
-            await publish()
+        wantedVolume = volume
+        do {
+            try await serially { try await startAlone() }
+        } catch {
+            await finish(.error)
+            throw RouterError(wrapping: error)
+        }
+        await endIfNobodyPlays()
+    }
+
+    private func startAlone() async throws {
+        mediaState = .loading
+        let likelyPush = members.contains { member in
+            member.candidates.first?.endpoint.capabilities.has(.playAudioStream) ?? false
+        }
+        if likelyPush, let item = queue.item(queue.current) {
+            // Decoding begins while the rooms are still being connected.
+            run = try await makeRun(item, start: firstStart)
+        }
+        if let current = queue.current { jobs.add { [self] in await learnFacts(of: current) } }
+        await publish()
+        await openAll()
+        guard members.contains(where: { $0.alive }) else { throw startError() }
+        await loadAll(at: firstStart)
+        await passOverBrokenItems()
+        guard !ended, members.contains(where: { $0.phase == .playing || $0.phase == .finished }) else {
+            throw startError()
+        }
+        started = true
+        mediaState = .playing
+        // A room that opened while the others loaded.
+        for index in members.indices where members[index].phase == .open && !members[index].itemEnded {
+            await load(index)
+        }
+        for index in members.indices where members[index].phase == .playing {
+            await settleVolume(index)
+            await rememberEndpoints(members[index])
+        }
+        await remember()
+        await publish()
+    }
+
+    /// Where only fetching rooms are and they cannot play an item, the next one may be better.
+    private func passOverBrokenItems() async {
+        while !ended, !members.contains(where: { $0.phase == .playing }), !alivePull.isEmpty,
+            alivePull.allSatisfy({ members[$0].itemEnded }), consecutiveFailures < consecutiveFailureLimit,
+            let next = queue.item(after: queue.current)
+        {
+            queue.select(next.id)
+            await loadAll(at: next.start)
+        }
+    }
+
+    /// What failed before another endpoint played is tried last from now on, if it is the protocol's doing: a device
+    /// that was busy or off, or wanted a password, may well play the next time.
+    private func rememberEndpoints(_ member: Member) async {
+        let lasting: Set<RouterError.Code> = [.protocolViolation, .unsupported, .timeout]
+        for failure in member.failures where lasting.contains(failure.code) {
+            try? await environment.store.rememberFailure(failure)
+        }
+        if let endpoint = member.session?.descriptor.endpoint {
+            try? await environment.store.forgetFailure(of: endpoint.id)
         }
     }
 
     /// What to tell when no room plays: the one error, or the first with the others as causes.
     private func startError() -> RouterError {
+        if ended || ending || Task.isCancelled { return RouterError(.cancelled, "stopped before it played") }
         let errors = members.compactMap { member in member.error.map { (member.name, $0) } }
-        guard var error = errors.first?.1 else {
+        guard var error = errors.first?.1 ?? lastItemError else {
             return RouterError(.internal, "no room came up, and none said why", hint: "Report this with -vv output")
         }
         if errors.count > 1 {
@@ -161,8 +202,9 @@ actor PlaybackSession {
     private func joinIfLate(_ index: Int) async {
         // The start holds the lane: whatever it has not loaded itself by its end is late.
         await serially {
-            guard started, !ended, members[index].phase == .open else { return }
+            guard started, !ended, members[index].phase == .open, !members[index].itemEnded else { return }
             await load(index)
+            if members[index].phase == .playing { await settleVolume(index) }
             await publish()
         }
     }
@@ -197,6 +239,7 @@ actor PlaybackSession {
                     return
                 }
                 members[index].session = session
+                members[index].latest = RouteSessionUpdate()
                 members[index].phase = .open
                 members[index].error = nil
                 let generation = members[index].generation
@@ -223,6 +266,10 @@ actor PlaybackSession {
                     + "trying \(next.protocol.displayName)", member: index)
         } else {
             members[index].phase = .failed
+            // The only room's error is the command's own, and told there.
+            if members.count > 1, error.code != .cancelled {
+                await notice(.error, "\(members[index].name): \(error.message)", hint: error.hint, member: index)
+            }
             await publish()
         }
     }
@@ -231,10 +278,10 @@ actor PlaybackSession {
 
     /// Never touches a volume unasked where the device reports one; where it reports none, sends the remembered one or
     /// a third, since nobody could know what it is (`model.md` section 6).
-    private func settleVolume(_ index: Int, wanted: VolumePosition?) async {
+    func settleVolume(_ index: Int) async {
         guard let session = members[index].session, session.descriptor.volume.handling == .adjustable else { return }
         var target: VolumeState?
-        if let wanted {
+        if let wanted = wantedVolume {
             target = VolumeState(level: members[index].limited(wanted))
         } else if session.descriptor.volume.readback == .none || latestVolume(index) == nil {
             if await currentVolume(of: session) == nil {
@@ -250,9 +297,9 @@ actor PlaybackSession {
         }
         guard let target else { return }
         do {
-            try await session.setVolume(target)
+            try await call(index, session) { try await $0.setVolume(target) }
             members[index].volume = target
-            if wanted != nil { try? await environment.store.saveVolume(target, of: members[index].route) }
+            if wantedVolume != nil { try? await environment.store.saveVolume(target, of: members[index].route) }
         } catch {
             await notice(
                 .warning,
@@ -271,6 +318,7 @@ actor PlaybackSession {
     // MARK: Persistence
 
     func remember() async {
+        guard !ended else { return }
         let store = environment.store
         let queue = queue.snapshot
         var rejoin: [RouteID: String] = [:]
@@ -298,18 +346,25 @@ actor PlaybackSession {
     // MARK: End
 
     func end(_ reason: EndReason) async {
+        await end(reason == .replaced ? .replaced : .cancelled, leaving: reason == .leave) { _ in
+            reason == .replaced ? .stop : reason
+        }
+    }
+
+    /// Another session takes over these routes; the rooms that it does not take are stopped.
+    func giveWay(to routes: Set<RouteID>) async {
+        await end(.replaced, leaving: false) { routes.contains($0.route) ? .replaced : .stop }
+    }
+
+    private func end(_ reason: StopReason, leaving: Bool, _ each: (Member) -> EndReason) async {
         guard !ended, !ending else { return }
         ending = true
         await publish()
-        await endMembers(reason)
-        await finish(reason == .leave ? .replaced : .cancelled, leaving: reason == .leave)
-    }
-
-    func endMembers(_ reason: EndReason) async {
-        let sessions = members.compactMap(\.session)
+        let sessions = members.compactMap { member in member.session.map { ($0, each(member)) } }
         await withDiscardingTaskGroup { group in
-            for session in sessions { group.addTask { await session.end(reason) } }
+            for (session, reason) in sessions { group.addTask { await session.end(reason) } }
         }
+        await finish(reason, leaving: leaving)
     }
 
     /// The last thing a session does. `leaving`: a device goes on without us, and may still fetch.
@@ -319,13 +374,17 @@ actor PlaybackSession {
         stopReason = reason
         mediaState = .stopped
         for index in members.indices where members[index].alive { members[index].phase = .finished }
-        await endMembers(leaving ? .leave : .stop)
-        if !leaving {
-            await environment.media.withdraw(Array(tokens.values))
-            try? await environment.store.removeMediaTokens(items: Array(tokens.keys))
+        let sessions = members.compactMap(\.session)
+        await withDiscardingTaskGroup { group in
+            for session in sessions { group.addTask { await session.end(leaving ? .leave : .stop) } }
         }
         try? await environment.store.saveQueue(queue.snapshot, session: id)
-        try? await environment.store.removeSession(id)
+        if !leaving {
+            // What goes on without us stays known, so that it can be joined again.
+            await environment.media.withdraw(Array(tokens.values))
+            try? await environment.store.removeMediaTokens(items: Array(tokens.keys))
+            try? await environment.store.removeSession(id)
+        }
         await publish()
         jobs.finish()
     }

@@ -30,7 +30,9 @@ struct PushRun: Sendable {
     /// The frame that is heard at an instant; the one to go on from while paused.
     func frame(at instant: Int64) -> Int64 {
         guard let timeline else { return pausedFrame }
-        return max(0, timeline.frame(at: instant, sampleRate: feed.sampleRate))
+        // Before its anchor nothing of this timeline is heard: the place is still the one it begins at.
+        let heard = max(instant, timeline.hostNanoseconds)
+        return max(0, timeline.frame(at: heard, sampleRate: feed.sampleRate))
     }
 
     /// The item that a frame belongs to, and the position in it.

@@ -13,6 +13,8 @@ struct RouteRegistry: Sendable {
 
     private var known: [EndpointID: Known] = [:]
     private var ids: [StrongKey: RouteID] = [:]
+    /// For endpoints that have no key that would stay with them.
+    private var idsByEndpoint: [EndpointID: RouteID] = [:]
     private(set) var routes: [Route] = []
 
     /// How long a route that went is still shown, greyed.
@@ -68,10 +70,15 @@ struct RouteRegistry: Sendable {
             clusters.append(merged)
         }
         var routes: [Route] = []
+        var used: Set<RouteID> = []
         for cluster in clusters {
             let keys = cluster.flatMap(\.endpoint.strongKeys)
-            let id = keys.compactMap { ids[$0] }.min() ?? .random()
+            let known = keys.compactMap { ids[$0] } + cluster.compactMap { idsByEndpoint[$0.endpoint.id] }
+            // Devices that were taken for one and have parted cannot both keep the id.
+            let id = known.filter { !used.contains($0) }.min() ?? .random()
+            used.insert(id)
             for key in keys { ids[key] = id }
+            for entry in cluster { idsByEndpoint[entry.endpoint.id] = id }
             routes.append(Self.route(id: id, cluster: cluster))
         }
         self.routes = routes.sorted { left, right in
