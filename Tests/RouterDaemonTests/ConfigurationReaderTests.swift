@@ -139,10 +139,10 @@ struct ConfigurationReaderTests {
         Wrong("version: 1\nrooms:\n  - {name: A, devices: [b], offset: 20}", ":3:37", "-5000ms to 5000ms", "unit"),
         Wrong("version: 1\nrooms:\n  - {name: A, devices: [b], offset: 6000ms}", ":3:37", "-5000ms to 5000ms"),
         Wrong("version: 1\nrooms:\n  - {name: A, devices: [b], offset: 2s}", ":3:37", "-5000ms to 5000ms"),
-        Wrong("version: 1\nrooms:\n  - {name: A, devices: [b]}\n  - {name: a, devices: [c]}", ":4", "“a”"),
+        Wrong("version: 1\nrooms:\n  - {name: A, devices: [b]}\n  - {name: a, devices: [c]}", ":4:5", "“a”"),
         Wrong(
-            "version: 1\nrooms:\n  - {name: A, devices: [b]}\n  - {name: B, aliases: [A], devices: [c]}", ":4", "“A”"),
-        Wrong("version: 1\nname: A\nname: B", ":3:1", "“name” stands twice", "Keep one"),
+            "version: 1\nrooms:\n  - {name: A, devices: [b]}\n  - {name: B, aliases: [A], devices: [c]}", ":4:5", "“A”"),
+        Wrong("version: 1\nname: A\nname: B", ":2:1", "“name” stands twice", "Keep one"),
         Wrong("version: 1\nmedia:\n\tport: 1", ":3:1", "not valid YAML", "no tabs"),
         Wrong("version: 1\nname: \"Home", ":2", "not valid YAML", "quotes"),
         Wrong("version: 1\nname: a: b", ":2:8", "not valid YAML"),

@@ -5,9 +5,11 @@ struct CompletionsCommand: ParsableCommand {
         commandName: "completions",
         abstract: "Print the completion script of a shell.",
         discussion: """
-              bash:  router completions bash > ~/.local/share/bash-completion/completions/router
-              zsh:   router completions zsh > "${fpath[1]}/_router"
-              fish:  router completions fish > ~/.config/fish/completions/router.fish
+            For bash, zsh and fish:
+
+              router completions bash > ~/.local/share/bash-completion/completions/router
+              router completions zsh > "${fpath[1]}/_router"
+              router completions fish > ~/.config/fish/completions/router.fish
             """)
 
     enum Shell: String, ExpressibleByArgument, CaseIterable {

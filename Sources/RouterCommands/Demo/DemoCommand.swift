@@ -11,6 +11,9 @@ struct DemoCommand: AsyncParsableCommand {
         discussion: """
             Starts an AirPlay and a Google Cast receiver in this process, plays a small album of two tones to both over \
             the real protocols, and then listens to what each of them recorded. Needs ffmpeg and no network.
+
+              router demo
+              router demo --mdns
             """)
 
     @OptionGroup var options: GlobalOptions

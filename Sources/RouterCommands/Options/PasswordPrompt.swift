@@ -15,7 +15,7 @@ actor PasswordPrompt {
 
     /// How many questions a person has answered.
     private(set) var answered = 0
-    private var insists = false
+    private(set) var insists = false
     private var player: AsyncStream<Question>.Continuation?
     private var isAsking = false
     private var waiting: [CheckedContinuation<Void, Never>] = []

@@ -12,7 +12,9 @@ struct ErrorReport {
 
     func lines(_ error: RouterError) -> [String] {
         if format == .json || format == .ndjson { return (try? Renderer.jsonLine(error)).map { [$0] } ?? [] }
-        var lines = ["\(console.styled("error:", .red)) \(Console.clean(error.message))"]
+        // What a person asked for is no error.
+        let mark = error.code == .cancelled ? "" : console.styled("error:", .red) + " "
+        var lines = [mark + Console.clean(error.message)]
         for cause in error.causes where verbose || error.code != .internal {
             lines.append("  because: \(Console.clean(cause))")
         }

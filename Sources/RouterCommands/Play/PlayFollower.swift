@@ -10,6 +10,8 @@ struct PlayFollower {
     private(set) var session: SessionID?
     private var snapshot: SessionSnapshot?
     private var announced: ItemID?
+    /// How long tags of what plays have been waited for.
+    private var ticksUnannounced = 0
     private var phase = "Getting ready…"
     private var questions: [(question: PasswordPrompt.Question, line: PasswordLine)] = []
     /// The width of each line on the screen: a terminal that became narrower has broken it into several rows.
@@ -66,17 +68,29 @@ struct PlayFollower {
         }
     }
 
-    /// On a non-terminal: one line for each item, when it begins.
+    /// A moment has passed.
+    mutating func tick() {
+        if snapshot?.media == .playing { ticksUnannounced += 1 }
+        announce()
+        draw()
+    }
+
+    /// On a non-terminal: one line for each item, when it begins. Sound may begin before the tags are read: they are
+    /// waited for, but not for long.
     private mutating func announce() {
         guard terminal == nil, options.speaks, let snapshot, snapshot.media == .playing,
-            let item = snapshot.currentItem, announced != item.id
+            let item = snapshot.currentItem, announced != item.id,
+            item.metadata != MediaMetadata() || ticksUnannounced > Self.patience
         else { return }
         announced = item.id
+        ticksUnannounced = 0
         let rooms = snapshot.members.filter { $0.error == nil }.map { member in
             "\(member.name) (\(member.protocol?.displayName ?? "connecting"))"
         }
         console.out("Playing \(PlayerView.describe(item)) in \(Console.clean(rooms.joined(separator: ", ")))")
     }
+
+    private static let patience = 4
 
     // MARK: Questions
 
@@ -126,6 +140,9 @@ struct PlayFollower {
         terminal.draw([], over: rowsDrawn(columns: console.size.columns), console: console)
         drawn = []
     }
+
+    /// What is on the screen stays there, and the next picture is drawn below it.
+    mutating func forgetPicture() { drawn = [] }
 
     private func rowsDrawn(columns: Int) -> Int {
         drawn.reduce(0) { $0 + max(1, ($1 + columns - 1) / columns) }

@@ -44,9 +44,9 @@ struct PlaySession: Sendable {
                     }
                     await PasswordPrompt.shared.release()
                 }
-                group.addTask {
-                    while (try? await Task.sleep(for: .milliseconds(250))) != nil { continuation.yield(.tick) }
-                }
+            }
+            group.addTask {
+                while (try? await Task.sleep(for: .milliseconds(250))) != nil { continuation.yield(.tick) }
             }
             let play: @Sendable () async -> Void = { [control] in
                 do {
@@ -77,8 +77,12 @@ struct PlaySession: Sendable {
                     guard attempts < Self.passwordAttempts, await asksAgain(after: error) else { throw error }
                     follower.startOver()
                     group.addTask(operation: play)
-                case .tick, .redraw:
+                case .redraw(let number):
+                    // After Ctrl-Z the shell has written below the picture, which is history now.
+                    if number == SIGCONT { follower.forgetPicture() }
                     follower.draw()
+                case .tick:
+                    follower.tick()
                 case .question(let question):
                     follower.take(question)
                 case .interrupted:
@@ -131,7 +135,8 @@ struct PlaySession: Sendable {
         guard let error = error as? RouterError, PasswordPrompt.isPossible else { return false }
         let prompt = PasswordPrompt.shared
         switch error.code {
-        case .authRequired: break
+        // Asked once already: the person gave no answer.
+        case .authRequired where await !prompt.insists: break
         // One that nobody typed stands in the configuration or in ROUTER_PASSWORD, and would be sent again.
         case .authFailed where await prompt.answered > 0: break
         default: return false

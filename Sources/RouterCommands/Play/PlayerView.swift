@@ -61,10 +61,12 @@ struct PlayerView {
     }
 
     private func bar(_ snapshot: SessionSnapshot, item: QueueItem, now: Int64) -> String {
-        let elapsed = snapshot.anchor?.position(at: now) ?? .zero
+        // While the next item is loaded the anchor is the last one's still.
+        let anchor = snapshot.anchor.flatMap { $0.item == item.id ? $0 : nil }
+        let elapsed = anchor?.position(at: now) ?? item.start
         let left = ClockTime.format(elapsed)
-        guard let duration = snapshot.anchor?.duration ?? item.metadata.duration, duration > .zero else {
-            return line("  \(left)  live")
+        guard let duration = anchor?.duration ?? item.metadata.duration, duration > .zero else {
+            return line("  \(left)  \(anchor == nil ? "loading" : "live")")
         }
         let right = ClockTime.format(duration)
         let room = columns - left.count - right.count - 4

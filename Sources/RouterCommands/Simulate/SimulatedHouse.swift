@@ -14,9 +14,11 @@ actor SimulatedHouse {
     }
 
     /// One receiver that runs.
-    struct Receiver: Sendable {
+    struct Receiver: Sendable, Encodable {
         var name: String
         var family: RouteFamily
+        var host: String
+        var port: Int
         /// What `--device` takes.
         var uri: String
         /// The recording of what it played, where it records.
@@ -29,6 +31,8 @@ actor SimulatedHouse {
     private var raop: [SimulatedRAOPReceiver] = []
     private var announced: [any PublishedHandle] = []
     private(set) var receivers: [Receiver] = []
+    /// What runs otherwise than planned.
+    private(set) var notices: [Notice] = []
 
     init(_ plan: Plan, logger: Logger) {
         self.plan = plan
@@ -48,6 +52,13 @@ actor SimulatedHouse {
     private func start(_ configuration: SimulatedCastConfiguration) async throws {
         let receiver = try SimulatedCastReceiver(configuration, logger: logger)
         let ports = try await receiver.start()
+        if let wanted = configuration.httpPort, ports.httpPort == nil {
+            notices.append(
+                Notice(
+                    .warning,
+                    "\(configuration.name) has no set-up page (eureka_info): port \(wanted) of \(configuration.host) is taken"
+                ))
+        }
         cast.append(receiver)
         add(configuration.name, .cast, "cast", configuration.host, ports.port, configuration.recordingFolder)
         try await announce(
@@ -77,7 +88,7 @@ actor SimulatedHouse {
         uri.queryItems = [URLQueryItem(name: "name", value: name)]
         receivers.append(
             Receiver(
-                name: name, family: family, uri: uri.string ?? "\(scheme)://\(host):\(port)",
+                name: name, family: family, host: host, port: port, uri: uri.string ?? "\(scheme)://\(host):\(port)",
                 recording: folder?.appendingPathComponent("\(name).wav")))
     }
 

@@ -35,9 +35,10 @@ struct ConfigurationReader {
             result.devices = try sequence(devices, "devices").map { try device($0) }
         }
         if let rooms = fields["rooms"] {
-            result.rooms = try sequence(rooms, "rooms").map { try room($0) }
+            let nodes = try sequence(rooms, "rooms")
+            result.rooms = try nodes.map { try room($0) }
+            try refuseTwins(zip(result.rooms, nodes))
         }
-        try refuseTwins(result.rooms, at: fields["rooms"])
         return result
     }
 
@@ -113,9 +114,9 @@ struct ConfigurationReader {
         return room
     }
 
-    private func refuseTwins(_ rooms: [Room], at node: Node?) throws {
+    private func refuseTwins(_ rooms: some Sequence<(Room, Node)>) throws {
         var seen: Set<String> = []
-        for room in rooms {
+        for (room, node) in rooms {
             for name in [room.name] + room.aliases where !seen.insert(name.lowercased()).inserted {
                 throw error(
                     node, "two rooms are called “\(name)”", hint: "Give each room a name and aliases of its own")

@@ -75,9 +75,14 @@ public struct RouterConfiguration: Sendable, Equatable {
         defer { try? handle.close() }
         var data = Data()
         while data.count <= maximumBytes {
-            guard let part = try? handle.read(upToCount: maximumBytes + 1 - data.count) else { return nil }
-            if part.isEmpty { break }
-            data += part
+            do {
+                // Nil is the end of the file.
+                guard let part = try handle.read(upToCount: maximumBytes + 1 - data.count) else { break }
+                if part.isEmpty { break }
+                data += part
+            } catch {
+                return nil
+            }
         }
         return data
     }
