@@ -303,9 +303,12 @@ actor PlaybackSession {
     }
 
     func endMembers(_ reason: EndReason) async {
-        let sessions = members.compactMap(\.session)
+        // A room that was lost plays what somebody else wants by now: that is not ours to stop.
+        let sessions = members.compactMap { member in
+            member.session.map { ($0, member.phase == .failed ? EndReason.lost : reason) }
+        }
         await withDiscardingTaskGroup { group in
-            for session in sessions { group.addTask { await session.end(reason) } }
+            for (session, reason) in sessions { group.addTask { await session.end(reason) } }
         }
     }
 
