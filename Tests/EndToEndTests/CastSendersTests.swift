@@ -33,9 +33,7 @@ struct CastSendersTests {
 
     @Test("R8 pychromecast plays, pauses, seeks, sets volume and stops", .timeLimit(.minutes(2)))
     func pychromecast() async throws {
-        guard let python = await PeerPrograms.python(with: "pychromecast", for: "pychromecast plays to us") else {
-            return
-        }
+        let python = try await PeerPrograms.python(with: "pychromecast", for: "pychromecast plays to us")
         try await withReceiver(named: "for pychromecast") {
             $0.faults.answerDelay = Self.deviceDelay
         } _: { receiver, port in
@@ -64,9 +62,8 @@ struct CastSendersTests {
     @Test("R8 catt plays a local file, pauses, seeks, sets volume and stops", .timeLimit(.minutes(4)))
     func catt() async throws {
         let purpose = "catt plays to us"
-        guard let catt = PeerPrograms.find("catt", for: purpose),
-            let python = await PeerPrograms.python(with: "catt", for: purpose)
-        else { return }
+        let catt = try PeerPrograms.find("catt", for: purpose)
+        let python = try await PeerPrograms.python(with: "catt", for: purpose)
         // catt takes an address without a port: the standard ports of an address that nobody else uses.
         let host = "127.0.7.13"
         try await withReceiver(named: "for catt", host: host, port: 8009, httpPort: 8008) {
@@ -95,8 +92,8 @@ struct CastSendersTests {
     @Test("R8 VLC plays a file, pauses, seeks and stops", .timeLimit(.minutes(4)))
     func vlc() async throws {
         let purpose = "VLC plays to us"
-        guard let vlc = PeerPrograms.find("vlc", for: purpose), let python = PeerPrograms.find("python3", for: purpose)
-        else { return }
+        let vlc = try PeerPrograms.find("vlc", for: purpose)
+        let python = try PeerPrograms.find("python3", for: purpose)
         try await withReceiver(named: "for VLC") { receiver, port in
             let tune = try await Tune.make(seconds: 40, as: "mp3")
             defer { tune.remove() }

@@ -15,9 +15,7 @@ struct RAOPSendersTests {
         "R8 A1 pyatv plays a tagged FLAC: heard bit for bit, with title, artist, picture and volume",
         .timeLimit(.minutes(2)))
     func pyatv() async throws {
-        guard let python = await PeerPrograms.python(with: "pyatv", for: "pyatv plays to the simulated speaker") else {
-            return
-        }
+        let python = try await PeerPrograms.python(with: "pyatv", for: "pyatv plays to the simulated speaker")
         let tune = try await Tune.make(seconds: 4, as: "flac")
         defer { tune.remove() }
         let picture = try await makePicture()
@@ -45,9 +43,7 @@ struct RAOPSendersTests {
 
     @Test("R8 A1 pyatv plays an MP3 behind a password, with a tenth of all packets lost", .timeLimit(.minutes(2)))
     func pyatvPasswordAndLoss() async throws {
-        guard let python = await PeerPrograms.python(with: "pyatv", for: "pyatv plays behind a password") else {
-            return
-        }
+        let python = try await PeerPrograms.python(with: "pyatv", for: "pyatv plays behind a password")
         let tune = try await Tune.make(seconds: 4, as: "mp3")
         defer { tune.remove() }
         var configuration = configuration

@@ -228,6 +228,7 @@ struct MediaExpander {
         let before = entries.count
         let noticesBefore = notices.count
         let failureBefore = failure
+        failure = nil
         for entry in playlist.entries {
             try Task.checkCancellation()
             if full { break }
@@ -237,8 +238,11 @@ struct MediaExpander {
                 skip(error)
             }
         }
+        let inner = failure
+        failure = failureBefore ?? failure
         guard entries.count > before || full else {
-            // The playlist's own failure, told with what its entries said.
+            // The playlist's own failure, told with what its entries said; unless it is more than that they are missing.
+            if let inner, inner.code != .mediaNotFound { throw inner }
             let told = notices[min(noticesBefore, notices.count)...].map(\.message)
             notices.removeLast(notices.count - min(noticesBefore, notices.count))
             failure = failureBefore

@@ -104,9 +104,18 @@ enum EndpointChooser {
         }
         let wantsPush = need.senderOnly && !need.video
         if need.video {
-            let shows = endpoint.capabilities.has(.video)
-            reasons.append(shows ? "shows the picture" : "would play the sound only")
-            rank.append(shows ? 0 : 1)
+            switch endpoint.capabilities[.video] {
+            case .available:
+                reasons.append("shows the picture")
+                rank.append(0)
+            case .unknown:
+                reasons.append("may show the picture: it does not say whether it has a screen")
+                rank.append(0)
+            case .unavailable, .unsupported:
+                reasons.append("would play the sound only")
+                losses.append("no picture")
+                rank.append(1)
+            }
         } else if wantsPush {
             reasons.append(
                 pushes
@@ -119,7 +128,6 @@ enum EndpointChooser {
                     : "fetches the network address by itself and goes on without this machine")
             rank.append(pushes ? 1 : 0)
         }
-        if need.video, !endpoint.capabilities.has(.video) { losses.append("no picture") }
         if !endpoint.capabilities.has(.gapless) { losses.append("short gaps between tracks") }
         if !endpoint.capabilities.has(.continuesWithoutSender) { losses.append("stops when this sender stops") }
         if endpoint.capabilities.sync != .tight { losses.append("not held in time with other rooms") }

@@ -60,7 +60,10 @@ extension PlaybackSession {
         case .failed:
             return await memberLost(
                 index, update.error ?? RouterError(.routeLost, "the connection was lost", scope: .route))
-        case .ended where members[index].alive && !ending:
+        case .ended where members[index].alive && update.stopReason == .cancelled:
+            await notice(.info, "\(members[index].name): stopped by another sender", member: index)
+            return await memberFinished(index)
+        case .ended where members[index].alive:
             return await memberLost(
                 index,
                 update.error

@@ -159,9 +159,12 @@ actor PlaybackSession {
 
     /// A room whose connection came up after the others had started.
     private func joinIfLate(_ index: Int) async {
-        guard started, !ended, members[index].phase == .open else { return }
-        await serially { await load(index) }
-        await publish()
+        // The start holds the lane: whatever it has not loaded itself by its end is late.
+        await serially {
+            guard started, !ended, members[index].phase == .open else { return }
+            await load(index)
+            await publish()
+        }
     }
 
     /// Tries a room's endpoints in order until one opens.

@@ -19,7 +19,7 @@ struct SessionEnvironment: Sendable {
 let consecutiveFailureLimit = 3
 
 /// How long after all rooms are ready their first frame is heard: room for the loads to be sent.
-let startSlackNanoseconds: Int64 = 20_000_000
+let startSlackNanoseconds: Int64 = 60_000_000
 
 /// How long rooms that open quickly wait for one that does not; after that it joins late.
 let openPatienceNanoseconds: Int64 = 8_000_000_000
