@@ -62,7 +62,7 @@ struct CommandTests {
             (["plai"], "plai"), (["simulate", "--cast", "a/b"], "a/b"), (["simulate", "--cast", "TV@h:x"], "TV@h:x"),
             (["simulate", "--fault", "lose=101"], "lose=101"), (["simulate", "--port", "65001"], "65000"),
             (["simulate", "--fault", "TV:busy"], "no receiver “TV”"),
-            (["simulate", "--cast", "A", "--raop", "A", "--record", "x"], "a name of its own"),
+            (["simulate", "--cast", "A", "--cast", "A"], "a name of its own"),
             (["completions", "csh"], "bash"),
         ])
     func wrong(_ arguments: [String], _ words: String) throws {

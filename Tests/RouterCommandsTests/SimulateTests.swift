@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import RouteModel
 import SimulatedReceivers
 import Testing
@@ -55,6 +56,18 @@ struct SimulateTests {
         #expect(free.cast.map(\.port) == [0] && free.raop.map(\.port) == [0])
         let usual = try plan("--cast", "A", "--cast", "B", "--cast", "C@10.0.0.1", "--raop", "D", "--raop", "E")
         #expect(usual.cast.map(\.port) == [8009, 8010, 8009] && usual.raop.map(\.port) == [5000, 5001])
+    }
+
+    @Test("a device that speaks both is two receivers of one name, with recordings apart")
+    func both() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("router-both-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let both = try plan("--cast", "A", "--raop", "A", "--raop", "B", "--record", folder.path)
+        #expect(both.cast[0].recordingFolder?.lastPathComponent == "cast")
+        #expect(both.raop.map(\.recordingFolder?.lastPathComponent) == ["airplay", folder.lastPathComponent])
+        for folder in both.raop.map(\.recordingFolder) {
+            #expect(FileManager.default.fileExists(atPath: folder?.path ?? ""))
+        }
     }
 
     @Test("faults go to whom they are for")

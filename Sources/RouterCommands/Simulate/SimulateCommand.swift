@@ -56,10 +56,11 @@ struct SimulateCommand: AsyncParsableCommand {
     var fault: [SimulatedFault] = []
 
     func validate() throws {
-        let names = (cast + raop).map(\.name)
-        if Set(names).count < names.count, record != nil {
-            throw ValidationError("Give each receiver a name of its own: the recordings are named by it.")
+        // One of each kind may share a name: that is a device that speaks both.
+        for list in [cast, raop] where Set(list.map(\.name)).count < list.count {
+            throw ValidationError("Give each receiver of a kind a name of its own.")
         }
+        let names = (cast + raop).map(\.name)
         if let port, !(0...65_000).contains(port) {
             throw ValidationError("A port is a number from 0 to 65000, not \(port).")
         }
@@ -113,7 +114,6 @@ struct SimulateCommand: AsyncParsableCommand {
 
     /// What is to run, from the command line.
     func plan() throws -> SimulatedHouse.Plan {
-        let folder = try recordingFolder()
         let none = cast.isEmpty && raop.isEmpty
         let cast = none ? [SimulatedPlace(name: "Simulated Cast")] : cast
         let raop = none ? [SimulatedPlace(name: "Simulated Speaker")] : raop
@@ -137,7 +137,7 @@ struct SimulateCommand: AsyncParsableCommand {
             let host = place.host ?? "127.0.0.1"
             var configuration = SimulatedCastConfiguration(
                 name: place.name, host: host, port: choose(place, host, usual: 8009), httpPort: 8008)
-            configuration.recordingFolder = folder
+            configuration.recordingFolder = try recordingFolder(raop.contains { $0.name == place.name } ? "cast" : nil)
             for fault in faults(of: place) { try fault.apply(to: &configuration) }
             plan.cast.append(configuration)
         }
@@ -145,7 +145,7 @@ struct SimulateCommand: AsyncParsableCommand {
             let host = place.host ?? "127.0.0.1"
             var configuration = SimulatedRAOPConfiguration(
                 name: place.name, host: host, port: choose(place, host, usual: 5000), password: password,
-                recordingFolder: folder)
+                recordingFolder: try recordingFolder(cast.contains { $0.name == place.name } ? "airplay" : nil))
             for fault in faults(of: place) { try fault.apply(to: &configuration) }
             plan.raop.append(configuration)
         }
@@ -156,9 +156,11 @@ struct SimulateCommand: AsyncParsableCommand {
         fault.filter { $0.receiver == nil || $0.receiver == place.name }
     }
 
-    private func recordingFolder() throws -> URL? {
+    /// - Parameter kind: for receivers that share a name, a folder of each kind keeps their recordings apart.
+    private func recordingFolder(_ kind: String?) throws -> URL? {
         try record.map { path in
-            let url = URL(fileURLWithPath: path, isDirectory: true)
+            var url = URL(fileURLWithPath: path, isDirectory: true)
+            if let kind { url.appendPathComponent(kind, isDirectory: true) }
             do {
                 try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
             } catch {

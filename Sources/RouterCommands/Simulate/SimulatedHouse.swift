@@ -22,7 +22,7 @@ actor SimulatedHouse {
         /// What `--device` takes.
         var uri: String
         /// The recording of what it played, where it records.
-        var recording: URL?
+        var recording: String?
     }
 
     private let plan: Plan
@@ -89,7 +89,7 @@ actor SimulatedHouse {
         receivers.append(
             Receiver(
                 name: name, family: family, host: host, port: port, uri: uri.string ?? "\(scheme)://\(host):\(port)",
-                recording: folder?.appendingPathComponent("\(name).wav")))
+                recording: folder?.appendingPathComponent("\(name).wav").path))
     }
 
     private func announce(_ service: PublishedService) async throws {

@@ -68,7 +68,8 @@ extension PlaybackSession {
                 index,
                 update.error
                     ?? RouterError(
-                        .commandSuperseded, "\(members[index].name): something else plays there now", scope: .route))
+                        .commandSuperseded, "something else plays there now", hint: "Play again to take it back",
+                        scope: .route))
         default: break
         }
         if members[index].push != nil {
@@ -103,7 +104,8 @@ extension PlaybackSession {
                     index,
                     update.error
                         ?? RouterError(
-                            .commandSuperseded, "\(members[index].name): another sender took over", scope: .route))
+                            .commandSuperseded, "another sender took over", hint: "Play again to take it back",
+                            scope: .route))
             default:
                 consecutiveFailures = 0
                 members[index].itemEnded = true
@@ -215,7 +217,9 @@ extension PlaybackSession {
         let session = members[index].session
         if let session { jobs.add { await session.end(.lost) } }
         if started {
-            await notice(.error, "\(members[index].name): \(error.message)", hint: error.hint, member: index)
+            let name = members[index].name
+            let story = error.message.contains(name) ? error.message : "\(name): \(error.message)"
+            await notice(.error, story, hint: error.hint, member: index)
             await endIfNobodyPlays()
         }
         await publish()
