@@ -29,6 +29,7 @@ actor SimulatedHouse {
     private let logger: Logger
     private var cast: [SimulatedCastReceiver] = []
     private var raop: [SimulatedRAOPReceiver] = []
+    private var services: [PublishedService] = []
     private var announced: [any PublishedHandle] = []
     private(set) var receivers: [Receiver] = []
     /// What runs otherwise than planned.
@@ -43,6 +44,7 @@ actor SimulatedHouse {
         do {
             for configuration in plan.cast { try await start(configuration) }
             for configuration in plan.raop { try await start(configuration) }
+            if plan.announces { try await announce() }
         } catch {
             await stop()
             throw error
@@ -61,7 +63,7 @@ actor SimulatedHouse {
         }
         cast.append(receiver)
         add(configuration.name, .cast, "cast", configuration.host, ports.port, configuration.recordingFolder)
-        try await announce(
+        services.append(
             PublishedService(
                 type: "_googlecast._tcp", name: configuration.name, port: ports.port, txt: await receiver.txtRecord,
                 address: configuration.host))
@@ -72,7 +74,7 @@ actor SimulatedHouse {
         let port = try await receiver.start()
         raop.append(receiver)
         add(configuration.name, .airplay, "raop", configuration.host, port, configuration.recordingFolder)
-        try await announce(
+        services.append(
             PublishedService(
                 type: "_raop._tcp", name: receiver.serviceName, port: port, txt: receiver.txtRecord,
                 address: configuration.host))
@@ -92,9 +94,12 @@ actor SimulatedHouse {
                 recording: folder?.appendingPathComponent("\(name).wav").path))
     }
 
-    private func announce(_ service: PublishedService) async throws {
-        guard plan.announces else { return }
-        announced.append(try await AvahiPublisher().publish(service))
+    /// All at once: each is probed for on the network for about a second.
+    private func announce() async throws {
+        try await withThrowingTaskGroup(of: (any PublishedHandle).self) { group in
+            for service in services { group.addTask { try await AvahiPublisher().publish(service) } }
+            for try await handle in group { announced.append(handle) }
+        }
     }
 
     /// What happens at every receiver, with its name.
