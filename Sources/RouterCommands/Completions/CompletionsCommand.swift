@@ -5,23 +5,27 @@ struct CompletionsCommand: ParsableCommand {
         commandName: "completions",
         abstract: "Print the completion script of a shell.",
         discussion: """
-              bash:  router completions bash > ~/.local/share/bash-completion/completions/router
-              zsh:   router completions zsh > "${fpath[1]}/_router"
-              fish:  router completions fish > ~/.config/fish/completions/router.fish
+            For bash, zsh and fish:
+
+              router completions bash > ~/.local/share/bash-completion/completions/router
+              router completions zsh > "${fpath[1]}/_router"
+              router completions fish > ~/.config/fish/completions/router.fish
             """)
 
-    enum Shell: String, ExpressibleByArgument, CaseIterable { case bash, zsh, fish }
+    enum Shell: String, ExpressibleByArgument, CaseIterable {
+        case bash, zsh, fish
 
-    @Argument(help: "bash, zsh or fish.")
-    var shell: Shell
-
-    func run() throws {
-        let script =
-            switch shell {
+        var script: String {
+            switch self {
             case .bash: RouterCommand.completionScript(for: .bash)
             case .zsh: RouterCommand.completionScript(for: .zsh)
             case .fish: RouterCommand.completionScript(for: .fish)
             }
-        Console().out(script)
+        }
     }
+
+    @Argument(help: "bash, zsh or fish.")
+    var shell: Shell
+
+    func run() { Console().out(shell.script) }
 }

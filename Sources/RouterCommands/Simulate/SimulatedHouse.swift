@@ -14,21 +14,26 @@ actor SimulatedHouse {
     }
 
     /// One receiver that runs.
-    struct Receiver: Sendable {
+    struct Receiver: Sendable, Encodable {
         var name: String
         var family: RouteFamily
+        var host: String
+        var port: Int
         /// What `--device` takes.
         var uri: String
         /// The recording of what it played, where it records.
-        var recording: URL?
+        var recording: String?
     }
 
     private let plan: Plan
     private let logger: Logger
     private var cast: [SimulatedCastReceiver] = []
     private var raop: [SimulatedRAOPReceiver] = []
+    private var services: [PublishedService] = []
     private var announced: [any PublishedHandle] = []
     private(set) var receivers: [Receiver] = []
+    /// What runs otherwise than planned.
+    private(set) var notices: [Notice] = []
 
     init(_ plan: Plan, logger: Logger) {
         self.plan = plan
@@ -39,6 +44,7 @@ actor SimulatedHouse {
         do {
             for configuration in plan.cast { try await start(configuration) }
             for configuration in plan.raop { try await start(configuration) }
+            if plan.announces { try await announce() }
         } catch {
             await stop()
             throw error
@@ -48,9 +54,16 @@ actor SimulatedHouse {
     private func start(_ configuration: SimulatedCastConfiguration) async throws {
         let receiver = try SimulatedCastReceiver(configuration, logger: logger)
         let ports = try await receiver.start()
+        if let wanted = configuration.httpPort, ports.httpPort == nil {
+            notices.append(
+                Notice(
+                    .warning,
+                    "\(configuration.name) has no set-up page (eureka_info): port \(wanted) of \(configuration.host) is taken"
+                ))
+        }
         cast.append(receiver)
         add(configuration.name, .cast, "cast", configuration.host, ports.port, configuration.recordingFolder)
-        try await announce(
+        services.append(
             PublishedService(
                 type: "_googlecast._tcp", name: configuration.name, port: ports.port, txt: await receiver.txtRecord,
                 address: configuration.host))
@@ -61,7 +74,7 @@ actor SimulatedHouse {
         let port = try await receiver.start()
         raop.append(receiver)
         add(configuration.name, .airplay, "raop", configuration.host, port, configuration.recordingFolder)
-        try await announce(
+        services.append(
             PublishedService(
                 type: "_raop._tcp", name: receiver.serviceName, port: port, txt: receiver.txtRecord,
                 address: configuration.host))
@@ -77,13 +90,16 @@ actor SimulatedHouse {
         uri.queryItems = [URLQueryItem(name: "name", value: name)]
         receivers.append(
             Receiver(
-                name: name, family: family, uri: uri.string ?? "\(scheme)://\(host):\(port)",
-                recording: folder?.appendingPathComponent("\(name).wav")))
+                name: name, family: family, host: host, port: port, uri: uri.string ?? "\(scheme)://\(host):\(port)",
+                recording: folder?.appendingPathComponent("\(name).wav").path))
     }
 
-    private func announce(_ service: PublishedService) async throws {
-        guard plan.announces else { return }
-        announced.append(try await AvahiPublisher().publish(service))
+    /// All at once: each is probed for on the network for about a second.
+    private func announce() async throws {
+        try await withThrowingTaskGroup(of: (any PublishedHandle).self) { group in
+            for service in services { group.addTask { try await AvahiPublisher().publish(service) } }
+            for try await handle in group { announced.append(handle) }
+        }
     }
 
     /// What happens at every receiver, with its name.

@@ -78,7 +78,8 @@ extension PlaybackSession {
                 index,
                 update.error
                     ?? RouterError(
-                        .commandSuperseded, "\(members[index].name): something else plays there now", scope: .route))
+                        .commandSuperseded, "something else plays there now", hint: "Play again to take it back",
+                        scope: .route))
         default: break
         }
         if members[index].push != nil {
@@ -112,7 +113,8 @@ extension PlaybackSession {
                     index,
                     update.error
                         ?? RouterError(
-                            .commandSuperseded, "\(members[index].name): another sender took over", scope: .route))
+                            .commandSuperseded, "another sender took over", hint: "Play again to take it back",
+                            scope: .route))
             default:
                 consecutiveFailures = 0
                 members[index].itemEnded = true
@@ -228,10 +230,14 @@ extension PlaybackSession {
         members[index].error = error
         members[index].generation += 1
         let session = members[index].session
-        if let session { jobs.add { await session.end(gone ? .lost : .stop) } }
+        // What another sender plays there by now is not ours to stop.
+        let reason = gone || error.code == .commandSuperseded ? EndReason.lost : .stop
+        if let session { jobs.add { await session.end(reason) } }
         // The only room's error is the command's own, as long as nothing plays.
         if started || members.count > 1 {
-            await notice(.error, "\(members[index].name): \(error.message)", hint: error.hint, member: index)
+            let name = members[index].name
+            let story = error.message.contains(name) ? error.message : "\(name): \(error.message)"
+            await notice(.error, story, hint: error.hint, member: index)
         }
         await endIfNobodyPlays()
         await publish()

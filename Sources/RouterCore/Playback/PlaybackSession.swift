@@ -360,11 +360,18 @@ actor PlaybackSession {
         guard !ended, !ending else { return }
         ending = true
         await publish()
-        let sessions = members.compactMap { member in member.session.map { ($0, each(member)) } }
+        let sessions = sessionsToEnd(each)
         await withDiscardingTaskGroup { group in
             for (session, reason) in sessions { group.addTask { await session.end(reason) } }
         }
         await finish(reason, leaving: leaving)
+    }
+
+    /// A room that was lost plays what somebody else wants by now: that is not ours to stop.
+    private func sessionsToEnd(_ reason: (Member) -> EndReason) -> [(any RouteSession, EndReason)] {
+        members.compactMap { member in
+            member.session.map { ($0, member.phase == .failed ? .lost : reason(member)) }
+        }
     }
 
     /// The last thing a session does. `leaving`: a device goes on without us, and may still fetch.
@@ -374,9 +381,9 @@ actor PlaybackSession {
         stopReason = reason
         mediaState = .stopped
         for index in members.indices where members[index].alive { members[index].phase = .finished }
-        let sessions = members.compactMap(\.session)
+        let sessions = sessionsToEnd { _ in leaving ? .leave : .stop }
         await withDiscardingTaskGroup { group in
-            for session in sessions { group.addTask { await session.end(leaving ? .leave : .stop) } }
+            for (session, reason) in sessions { group.addTask { await session.end(reason) } }
         }
         try? await environment.store.saveQueue(queue.snapshot, session: id)
         if !leaving {

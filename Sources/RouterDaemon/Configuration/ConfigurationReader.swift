@@ -8,7 +8,11 @@ import Yams
 struct ConfigurationReader {
     let path: String
 
+    /// With as many as this, whatever an alias stands for is small still, however they stand for each other.
+    static let maximumAliases = 16
+
     func read(_ text: String) throws -> RouterConfiguration {
+        try refuseManyAliases(text)
         let root: Node?
         do {
             root = try Yams.compose(yaml: text)
@@ -31,10 +35,27 @@ struct ConfigurationReader {
             result.devices = try sequence(devices, "devices").map { try device($0) }
         }
         if let rooms = fields["rooms"] {
-            result.rooms = try sequence(rooms, "rooms").map { try room($0) }
+            let nodes = try sequence(rooms, "rooms")
+            result.rooms = try nodes.map { try room($0) }
+            try refuseTwins(zip(result.rooms, nodes))
         }
-        try refuseTwins(result.rooms, at: fields["rooms"])
         return result
+    }
+
+    /// Aliases that stand for lists of aliases grow beyond all bounds within few lines, and the composer looks at all
+    /// that they stand for; so they are counted before. Text that only looks like an alias is counted too.
+    private func refuseManyAliases(_ text: String) throws {
+        var aliases = 0
+        var before = UInt8(ascii: "\n")
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: "*"), " \t\r\n[]{},:?-!\"'".utf8.contains(before) { aliases += 1 }
+            before = byte
+        }
+        guard aliases <= Self.maximumAliases else {
+            throw RouterError(
+                .configuration, "\(path): more than \(Self.maximumAliases) aliases (*name)",
+                hint: "Write the values out; a configuration needs few of them")
+        }
     }
 
     // MARK: Parts
@@ -93,9 +114,9 @@ struct ConfigurationReader {
         return room
     }
 
-    private func refuseTwins(_ rooms: [Room], at node: Node?) throws {
+    private func refuseTwins(_ rooms: some Sequence<(Room, Node)>) throws {
         var seen: Set<String> = []
-        for room in rooms {
+        for (room, node) in rooms {
             for name in [room.name] + room.aliases where !seen.insert(name.lowercased()).inserted {
                 throw error(
                     node, "two rooms are called “\(name)”", hint: "Give each room a name and aliases of its own")
