@@ -3,6 +3,15 @@ import RouteModel
 
 /// The border: what the wire says, in the product's one error.
 enum AirPlayErrors {
+    /// Of a session that has not come about: nothing is lost that never was.
+    static func opening(_ error: RAOPError, endpoint: Endpoint) -> RouterError {
+        guard error == .closed else { return routerError(error, endpoint: endpoint) }
+        return RouterError(
+            .routeUnreachable, "\(endpoint.name) closed the connection before it was ready to play",
+            hint: "Check that \(endpoint.address) is an AirPlay receiver; try again, or restart the device",
+            scope: .route, retry: .later)
+    }
+
     static func routerError(_ error: RAOPError, endpoint: Endpoint) -> RouterError {
         let name = endpoint.name
         switch error {

@@ -47,7 +47,8 @@ public struct AirPlayProvider: RouteProvider {
             connection = try await RTSPConnection.connect(
                 host: endpoint.host, port: endpoint.port, password: options.password?.revealed)
         } catch {
-            throw AirPlayErrors.routerError(error, endpoint: endpoint)
+            guard !Task.isCancelled else { throw Self.cancelled(endpoint) }
+            throw AirPlayErrors.opening(error, endpoint: endpoint)
         }
         do {
             return try await withTaskCancellationHandler {
@@ -66,8 +67,12 @@ public struct AirPlayProvider: RouteProvider {
             throw error
         } catch {
             await connection.close()
-            throw RouterError(.cancelled, "connecting to \(endpoint.name) was cancelled", scope: .route)
+            throw Self.cancelled(endpoint)
         }
+    }
+
+    private static func cancelled(_ endpoint: Endpoint) -> RouterError {
+        RouterError(.cancelled, "connecting to \(endpoint.name) was cancelled", scope: .route)
     }
 }
 

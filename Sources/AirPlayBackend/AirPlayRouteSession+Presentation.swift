@@ -45,6 +45,8 @@ extension AirPlayRouteSession {
 
     /// Sends what changed of titles and picture, and always the progress: a pause has moved it.
     func sendNowPlaying() async throws {
+        presentation += 1
+        let newest = presentation
         guard let nowPlaying, let run else { return }
         let kinds = plan.advertisement.metadataKinds
         let start = run.timestamp(ofFrame: nowPlaying.startFrame)
@@ -53,19 +55,22 @@ extension AirPlayRouteSession {
         if kinds.contains(.text) {
             let text = Self.track(nowPlaying)
             if shown.text != text {
+                // Noted before it is sent, for a newer call compares with it.
+                shown.text = text
                 try await show("titles") { client async throws(RAOPError) in
                     try await client.setMetadata(text, timestamp: from)
                 }
-                shown.text = text
+                guard newest == presentation else { return }
             }
         }
         if kinds.contains(.artwork), shown.artwork != nowPlaying.artwork {
             let artwork = nowPlaying.artwork
+            shown.artwork = artwork
             try await show("artwork") { client async throws(RAOPError) in
                 try await client.setArtwork(
                     mimeType: artwork?.mimeType ?? "image/none", bytes: artwork?.bytes ?? [], timestamp: from)
             }
-            shown.artwork = artwork
+            guard newest == presentation else { return }
         }
         if kinds.contains(.progress), let duration = nowPlaying.durationFrames {
             let now = max(run.clock.timestamp(at: hostClock.now()), run.clock.timestamp, start)

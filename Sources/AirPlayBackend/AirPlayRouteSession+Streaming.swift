@@ -14,19 +14,34 @@ extension AirPlayRouteSession {
     private static let beatPeriod: Int64 = 1_000_000_000
 
     /// Packets of silence before the first of a run, and of a run after a flush: shairport-sync 3.3.8 never plays the
-    /// first nine it gets, and flushes some 50 milliseconds after it has answered FLUSH.
+    /// first nine it gets.
     private static let leadInPackets: Int64 = 16
     private static let leadInPacketsAfterFlush: Int64 = 40
+    /// Nanoseconds that a run after a flush waits, where there is time: shairport-sync 3.3.8 answers FLUSH before its
+    /// player has acted on it, and what comes between is thrown away with the rest.
+    private static let flushSettling: Int64 = 30_000_000
 
     /// Starts packets from the one that holds `fromFrame`, heard as `timeline` says. Returns when the first are queued.
     func start(_ timeline: Timeline, fromFrame: Int64) async throws {
         guard let feed = loaded?.feed else { return }
+        let format = plan.format
+        let opening = Task {
+            let cursor = try await feed.packets(format, from: fromFrame)
+            return (cursor, try await cursor.next())
+        }
+        // A feed may take long to begin; `end` cancels this, for it must not wait for it.
+        self.opening = opening
         let cursor: any AudioPacketCursor
         let first: AudioPacket?
         do {
-            cursor = try await feed.packets(plan.format, from: fromFrame)
-            first = try await cursor.next()
+            (cursor, first) = try await withTaskCancellationHandler {
+                try await opening.value
+            } onCancel: {
+                opening.cancel()
+            }
+            self.opening = nil
         } catch {
+            self.opening = nil
             try checkUsable()
             throw mediaError(error)
         }
@@ -40,7 +55,8 @@ extension AirPlayRouteSession {
         }
         let instant = timeline.instant(ofFrame: first.frame, sampleRate: RAOPPlan.sampleRate)
         // In step with what the receiver was told last, but never back, and with room for the silence before.
-        let packets = lastClock == nil ? Self.leadInPackets : Self.leadInPacketsAfterFlush
+        let flushed = lastClock != nil
+        let packets = flushed ? Self.leadInPacketsAfterFlush : Self.leadInPackets
         let leadIn = packets * Int64(RAOPPlan.framesPerPacket)
         let earliest = packetizer.nextTimestamp + leadIn
         let timestamp = max(earliest, lastClock?.timestamp(at: instant) ?? earliest)
@@ -63,7 +79,7 @@ extension AirPlayRouteSession {
         let run = Run(clock: clock, firstFrame: first.frame)
         self.run = run
         lastClock = clock
-        enqueueLeadIn(leadInStart..<timestamp, run)
+        enqueueLeadIn(leadInStart..<timestamp, run, settling: flushed ? Self.flushSettling : 0)
         enqueue(first, run)
         datagrams.wake()
         state.update { update in
@@ -129,16 +145,18 @@ extension AirPlayRouteSession {
         run.clock.instant(of: timestamp) - plan.leadNanoseconds
     }
 
-    private func enqueueLeadIn(_ timestamps: Range<Int64>, _ run: Run) {
+    private func enqueueLeadIn(_ timestamps: Range<Int64>, _ run: Run, settling: Int64) {
         let silence = RAOPSilence.payload(plan.codecDescription, frames: RAOPPlan.framesPerPacket)
         let now = hostClock.now()
+        let earliest = max(now, min(now + settling, deadline(of: timestamps.upperBound, run)))
         for timestamp in stride(
             from: timestamps.lowerBound, to: timestamps.upperBound, by: RAOPPlan.framesPerPacket)
         where run.clock.instant(of: timestamp) > now {
             let packet = packetizer.packet(silence, at: timestamp)
             // There was no time to be earlier; that is nobody's lateness.
             _ = datagrams.ring.append(
-                packet.bytes, sequence: packet.sequence, deadline: max(now, deadline(of: timestamp, run)), now: now)
+                packet.bytes, sequence: packet.sequence, deadline: max(earliest, deadline(of: timestamp, run)), now: now
+            )
         }
     }
 

@@ -45,7 +45,13 @@ public actor AirPlayRouteSession: RouteSession {
     /// Frames the device adds; nil before RECORD.
     var audioLatency: Int?
     var pump: Task<Void, Never>?
-    var nowPlaying: NowPlaying?
+    /// Set while a start waits for the first packet of its feed.
+    var opening: Task<(any AudioPacketCursor, AudioPacket?), any Error>?
+    var nowPlaying: NowPlaying? {
+        didSet { presentation += 1 }
+    }
+    /// Counts what was to be shown, so that an older picture does not follow a newer title.
+    var presentation = 0
     var shown = ShownByDevice()
     var pendingVolume: VolumeState?
     /// Counts our own writes of the volume, so that an older reading does not undo one.
@@ -90,7 +96,7 @@ public actor AirPlayRouteSession: RouteSession {
                     codec: plan.codecDescription, cipher: cipher, publicKey: publicKey,
                     needsAuthSetup: plan.advertisement.needsAuthSetup, clientName: options.senderName))
         } catch {
-            throw AirPlayErrors.routerError(error, endpoint: endpoint)
+            throw AirPlayErrors.opening(error, endpoint: endpoint)
         }
         var datagrams: RAOPDatagrams?
         do {
@@ -121,7 +127,7 @@ public actor AirPlayRouteSession: RouteSession {
         } catch let error as RAOPError {
             await datagrams?.close(nil)
             await client.end()
-            throw AirPlayErrors.routerError(error, endpoint: endpoint)
+            throw AirPlayErrors.opening(error, endpoint: endpoint)
         } catch {
             await datagrams?.close(nil)
             await client.end()
@@ -197,6 +203,7 @@ public actor AirPlayRouteSession: RouteSession {
     public func end(_ reason: EndReason) async {
         if !over {
             over = true
+            opening?.cancel()
             await stopPump()
             datagrams.ring.dropPending()
             await client.end()
@@ -208,6 +215,7 @@ public actor AirPlayRouteSession: RouteSession {
             }
             state.finish()
         }
+        _ = await opening?.result
         await stopPump()
         await runner?.value
     }
@@ -258,6 +266,7 @@ public actor AirPlayRouteSession: RouteSession {
             update.error = error
         }
         state.finish()
+        opening?.cancel()
         pump?.cancel()
         client.abort()
         await tidy()

@@ -241,7 +241,9 @@ actor CastRouteSession: RouteSession {
         let stops = reason == .stop || reason == .transfer
         let foreign = state.media.current.map { !$0.hasEnded && $0.mediaSessionID != loaded?.mediaSessionID } ?? false
         // An app of ours is stopped, and what plays in it ends too; but not when somebody else plays in it by now.
-        let stopApp = stops && ownsApp && !foreign
+        // So it is when the route is given up, as after a load that failed: where the connection is gone too, nothing
+        // is asked.
+        let stopApp = (stops || reason == .lost) && ownsApp && !foreign
         if stops, !stopApp, let id = loaded?.mediaSessionID, let status = state.media[id], !status.hasEnded {
             _ = await session.media(.stop(mediaSessionID: id)).result()
         }

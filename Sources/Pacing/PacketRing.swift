@@ -5,7 +5,8 @@ import Synchronization
 /// The packets of one stream: those that wait to be sent, and those sent that the receiver may ask for again.
 ///
 /// Written by the session, emptied by the sending thread: one of the two types of the product that hold a lock. Every
-/// hold of it is short and allocates nothing.
+/// hold of it is short, and sending allocates nothing; what goes beside the audio, about once a second, and what
+/// `resend`'s caller makes of a packet may.
 public final class PacketRing: Sendable {
     /// Makes the packet that goes beside the audio at `now`.
     public typealias BeatMaker = @Sendable (_ beat: BeatSchedule.Beat, _ now: Int64) -> [UInt8]
@@ -160,8 +161,8 @@ public final class PacketRing: Sendable {
                 }
                 if result.sent < due.count { state.schedule.unsend(due.count - result.sent, retry: now + 2_000_000) }
             }
-            served.next = [state.schedule.nextWake, state.beats?.next].compactMap(\.self).min()
-            state.armed = served.next ?? .max
+            state.armed = min(state.schedule.nextWake ?? .max, state.beats?.next ?? .max)
+            served.next = state.armed == .max ? nil : state.armed
             return served
         }
     }

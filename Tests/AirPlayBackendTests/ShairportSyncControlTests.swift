@@ -47,14 +47,34 @@ extension ShairportSyncTests {
         #expect(try await session.perform(.pause) == .succeeded)
         #expect(session.descriptor.endpoint.name == "Test")
         #expect(receiver.log.contains("FLUSH"))
-        let length = receiver.samples.count
+        // Whole frames: half of one would make left of right.
+        let before = receiver.samples.count / 2 * 2
         let from: Int64 = 352 * 1000
         #expect(try await session.perform(.play(Self.timeline(from), fromFrame: from)) == .succeeded)
         #expect(
             await eventually {
-                Self.compare(Array(receiver.samples.dropFirst(length / 2)), from + 8000, from: from).matching == 8000
+                Self.compare(Array(receiver.samples.dropFirst(before)), from + 8000, from: from).matching == 8000
             })
         await session.end(.stop)
+    }
+
+    @Test("A1 Ending the session ends a load that waits for its audio")
+    func endWhileLoading() async throws {
+        let receiver = try await ShairportSync()
+        defer { receiver.stop() }
+        let session = try await Self.open(receiver)
+        let asked = AsyncStream.makeStream(of: Void.self)
+        let never = AsyncStream.makeStream(of: Void.self)
+        let feed = SignalFeed(frames: 44_100) { _ in
+            asked.continuation.yield()
+            for await _ in never.stream {}
+        }
+        let loading = Task { try await Self.play(feed, on: session) }
+        for await _ in asked.stream { break }
+        await session.end(.stop)
+        let error = await #expect(throws: RouterError.self) { try await loading.value }
+        #expect(error?.code == .cancelled)
+        never.continuation.finish()
     }
 
     @Test("A1 A seek, which is a new feed, replaces the old one")

@@ -162,6 +162,32 @@ struct SimulatedReceiverTests {
         }
     }
 
+    @Test("C21 a name without an address is an unreachable route") func unknownName() async throws {
+        let provider = CastProvider()
+        // Too long a label for any DNS server to be asked.
+        let host = String(repeating: "x", count: 64) + ".invalid"
+        let endpoint = try provider.endpoint(from: DeviceURI("cast://\(host)"))
+        let error = await #expect(throws: RouterError.self) {
+            try await provider.open(endpoint, options: OpenOptions())
+        }
+        #expect(error?.code == .routeUnreachable)
+        #expect(error?.code.exitStatus == 5)
+    }
+
+    @Test("C21 a route given up after a failed load leaves no app of ours on the screen")
+    func failedLoadLeavesNothing() async throws {
+        try await withDevice {
+            $0.faults.loadFails = 905
+        } _: { device, session, _, url in
+            await #expect(throws: RouterError.self) {
+                try await session.load(item(url), timeline: nil, autoplay: true)
+            }
+            #expect(await device.record().playerState != nil)
+            await session.end(.lost)
+            #expect(await eventually { await device.record().playerState == nil })
+        }
+    }
+
     @Test(
         "C21 opening what cannot be opened",
         arguments: [

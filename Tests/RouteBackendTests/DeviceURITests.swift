@@ -39,10 +39,20 @@ struct DeviceURITests {
     }
 
     @Test(
+        "what may hold a secret isn't repeated when something else is wrong",
+        arguments: ["raop://?password=s3cret", "raop://user:s3?cret@host", "cast://host/path?pin=s3cret"])
+    func wrongWithSecret(text: String) throws {
+        let error = try #require(throws: RouterError.self) { try DeviceURI(text) }
+        #expect(error.code == .configuration)
+        #expect(!"\(error)".contains("s3"))
+    }
+
+    @Test(
         "a secret is refused, and neither it nor the URI around it is repeated",
         arguments: [
             "raop://:s3cret@10.0.0.2", "raop://user:s3cret@10.0.0.2", "raop://10.0.0.2?password=s3cret",
             "raop://10.0.0.2?PASSWORD=s3cret", "airplay://10.0.0.2?name=a&Pin=s3cret", "raop://s3cret@10.0.0.2",
+            "raop://user:s3cret@", "raop://us er:s3cret@host", "user:s3cret@host",
         ])
     func secrets(text: String) throws {
         let error = try #require(throws: RouterError.self) { try DeviceURI(text) }

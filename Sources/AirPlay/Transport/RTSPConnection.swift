@@ -23,7 +23,7 @@ public final class RTSPConnection: Sendable {
         self.localHost = Self.withoutScope(localHost)
     }
 
-    /// Connects. Throws `unreachable` or `connectTimedOut`.
+    /// Connects. Throws `unreachable` or `connectTimedOut`, and `closed` at once when the task is cancelled.
     ///
     /// - Parameters:
     ///   - host: a name or a numeric address.
@@ -34,7 +34,8 @@ public final class RTSPConnection: Sendable {
         group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) async throws(RAOPError) -> RTSPConnection {
         do {
-            let channel = try await ClientBootstrap(group: group)
+            let loop = group.next()
+            let connecting = ClientBootstrap(group: loop)
                 .channelOption(.socketOption(.so_keepalive), value: 1)
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .connectTimeout(.nanoseconds(timeout.nanoseconds))
@@ -46,10 +47,12 @@ public final class RTSPConnection: Sendable {
                         ])
                     }
                 }
-                .connect(host: host, port: port).get()
-            return try RTSPConnection(channel: channel)
+                .connect(host: host, port: port)
+            return try RTSPConnection(channel: await abandonable(connecting, on: loop))
         } catch let error as RAOPError {
             throw error
+        } catch is CancellationError {
+            throw .closed
         } catch let error as ChannelError {
             if case .connectTimeout = error { throw .connectTimedOut }
             throw .unreachable(reason: "\(error)")
@@ -59,6 +62,32 @@ public final class RTSPConnection: Sendable {
             throw .unreachable(reason: reason(error))
         } catch {
             throw .unreachable(reason: "\(error)")
+        }
+    }
+
+    /// Waits for a channel, but no longer than until the task is cancelled: neither the search for a name nor a connect
+    /// can be called back, so that what comes of them then is closed.
+    private static func abandonable(
+        _ connecting: EventLoopFuture<any Channel>, on loop: any EventLoop
+    ) async throws -> any Channel {
+        let promise = loop.makePromise(of: (any Channel).self)
+        let settled = NIOLoopBoundBox.makeBoxSendingValue(false, as: Bool.self, eventLoop: loop)
+        connecting.hop(to: loop).whenComplete { result in
+            if settled.value {
+                if case .success(let channel) = result { channel.close(promise: nil) }
+            } else {
+                settled.value = true
+                promise.completeWith(result)
+            }
+        }
+        return try await withTaskCancellationHandler {
+            try await promise.futureResult.get()
+        } onCancel: {
+            loop.execute {
+                guard !settled.value else { return }
+                settled.value = true
+                promise.fail(CancellationError())
+            }
         }
     }
 
