@@ -96,7 +96,10 @@ let package = Package(
             ]),
         module(
             "RouterCommands",
-            ["RouteModel", "RouterDaemon", "SimulatedReceivers", argumentParser, logging]),
+            [
+                "RouteModel", "RouteBackend", "AvahiDiscovery", "RouterDaemon", "SimulatedReceivers", argumentParser,
+                logging,
+            ]),
         .executableTarget(name: "router", dependencies: ["RouterCommands"], swiftSettings: strict),
 
         // Stand-ins
@@ -135,8 +138,9 @@ let package = Package(
             ["AvahiDiscovery", "RouteBackend", "RouteModel", "RouterTestKit", "CastBackend", "AirPlayBackend"]),
         tests("RouterCoreTests", ["RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
-        tests("RouterDaemonTests", ["RouterDaemon", "RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
-        tests("RouterCommandsTests", ["RouterCommands", "RouteModel", argumentParser]),
+        tests(
+            "RouterDaemonTests", ["RouterDaemon", "RouterCore", "RouteBackend", "RouteModel", "RouterTestKit", logging]),
+        tests("RouterCommandsTests", ["RouterCommands", "RouteBackend", "RouteModel", argumentParser]),
         tests(
             "SimulatedReceiversTests",
             [

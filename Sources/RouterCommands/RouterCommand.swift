@@ -1,4 +1,6 @@
 import ArgumentParser
+import Foundation
+import RouterDaemon
 
 /// The command, as a library: one folder for each noun, one file for each verb.
 public struct RouterCommand: AsyncParsableCommand {
@@ -10,7 +12,7 @@ public struct RouterCommand: AsyncParsableCommand {
 
               router devices                      what can be played to
               router play album/ --room Kitchen   play to it
-              router demo                         the same in a simulated house, without any receiver
+              router demo                         the same in a simulated house
 
             Rooms and devices without mDNS are named in ~/.config/router/config.yaml (see “router rooms --help”).
             """,
@@ -21,6 +23,22 @@ public struct RouterCommand: AsyncParsableCommand {
         ])
 
     public init() {}
+
+    public func run() async throws {
+        let console = Console()
+        for line in Self.idle(rooms: await RoomCompletion.names()) { console.out(line) }
+    }
+
+    /// What a bare `router` says. Without a daemon nothing plays beyond the command that plays it.
+    static func idle(rooms: [String]) -> [String] {
+        let room = Console.clean(rooms.first ?? "Kitchen")
+        let quoted = room.contains(" ") ? "\"\(room)\"" : room
+        return [
+            "Nothing is playing. What “router play” plays stays with the command that plays it.",
+            "  router devices                  shows what can be played to",
+            "  router play album/ -r \(quoted)   plays to it; “router --help” tells more",
+        ]
+    }
 }
 
 /// The whole program.

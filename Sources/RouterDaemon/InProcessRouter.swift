@@ -8,41 +8,6 @@ import RouteModel
 import RouterCore
 import RouterStore
 
-/// What a router is put together from.
-public struct RouterSetup: Sendable {
-    public var configuration: RouterConfiguration
-    /// `--device` URIs.
-    public var deviceURIs: [String]
-    /// Where state is kept; nil keeps it in memory only.
-    public var storePath: String?
-    /// Asks a person for the password of a device, where there is a person.
-    public var askPassword: @Sendable (_ device: String) async -> Secret?
-    /// `ROUTER_PASSWORD`: for any device that has none in the configuration.
-    public var password: Secret?
-    public var logger: Logger
-    /// Whether to look for devices on the network.
-    public var discovers: Bool
-
-    public init(
-        configuration: RouterConfiguration = RouterConfiguration(), deviceURIs: [String] = [], storePath: String? = nil,
-        askPassword: @escaping @Sendable (String) async -> String? = { _ in nil }, password: String? = nil,
-        logger: Logger, discovers: Bool = true
-    ) {
-        self.configuration = configuration
-        self.deviceURIs = deviceURIs
-        self.storePath = storePath
-        self.askPassword = { device in await askPassword(device).map(Secret.init) }
-        self.password = password.map(Secret.init)
-        self.logger = logger
-        self.discovers = discovers
-    }
-
-    /// `$XDG_STATE_HOME/router/router.sqlite`, or under `~/.local/state`.
-    public static func defaultStorePath(environment: [String: String]) -> String {
-        RouterStore.defaultPath(environment: environment)
-    }
-}
-
 /// The composition root for a lone command: the same engine that the daemon runs, inside this process.
 public enum InProcessRouter {
     /// Runs a router for as long as `body` does, then ends its sessions and everything it started.
@@ -51,6 +16,7 @@ public enum InProcessRouter {
     public static func run<Value: Sendable>(
         _ setup: RouterSetup, _ body: @escaping @Sendable (any RouterControlling) async throws -> Value
     ) async throws -> Value {
+        for notice in setup.configuration.notices { setup.say(notice) }
         let clock = SystemHostClock()
         let context = BackendContext(clock: clock, pacer: try pacer(setup.logger), logger: setup.logger)
         let providers = BackendRegistry.rows.map { $0.make(context) }
@@ -100,10 +66,14 @@ public enum InProcessRouter {
 
     private static func openStore(_ setup: RouterSetup) throws -> RouterStore {
         do {
-            return try setup.storePath.map { try RouterStore(path: $0) } ?? RouterStore.inMemory()
+            guard let path = setup.storePath else { return try RouterStore.inMemory() }
+            let store = try RouterStore(path: path)
+            if let notice = store.openingNotice { setup.say(notice) }
+            return store
         } catch let error as RouterError {
             // Playing matters more than remembering: go on without, and say so.
-            setup.logger.warning("\(error.message). \(error.hint ?? "")")
+            setup.say(
+                Notice(.warning, "\(error.message); nothing of this run is remembered", hint: error.hint))
             return try RouterStore.inMemory()
         }
     }
@@ -133,13 +103,10 @@ public enum InProcessRouter {
     private static func passwords(
         _ setup: RouterSetup, _ stated: [(endpoint: Endpoint, password: Secret?)]
     ) -> @Sendable (Endpoint) async -> Secret? {
-        let configured = Dictionary(
-            stated.compactMap { entry in entry.password.map { (entry.endpoint.address, $0) } },
-            uniquingKeysWith: { first, _ in first })
-        return { endpoint in
-            if let password = configured[endpoint.address] ?? setup.password { return password }
-            guard endpoint.access == .password else { return nil }
-            return await setup.askPassword(endpoint.name)
-        }
+        let passwords = DevicePasswords(
+            configured: Dictionary(
+                stated.compactMap { entry in entry.password.map { (entry.endpoint.address, $0) } },
+                uniquingKeysWith: { first, _ in first }), common: setup.password, ask: setup.askPassword)
+        return { await passwords.password(of: $0) }
     }
 }

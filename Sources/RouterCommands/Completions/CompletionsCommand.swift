@@ -10,18 +10,20 @@ struct CompletionsCommand: ParsableCommand {
               fish:  router completions fish > ~/.config/fish/completions/router.fish
             """)
 
-    enum Shell: String, ExpressibleByArgument, CaseIterable { case bash, zsh, fish }
+    enum Shell: String, ExpressibleByArgument, CaseIterable {
+        case bash, zsh, fish
 
-    @Argument(help: "bash, zsh or fish.")
-    var shell: Shell
-
-    func run() throws {
-        let script =
-            switch shell {
+        var script: String {
+            switch self {
             case .bash: RouterCommand.completionScript(for: .bash)
             case .zsh: RouterCommand.completionScript(for: .zsh)
             case .fish: RouterCommand.completionScript(for: .fish)
             }
-        Console().out(script)
+        }
     }
+
+    @Argument(help: "bash, zsh or fish.")
+    var shell: Shell
+
+    func run() { Console().out(shell.script) }
 }

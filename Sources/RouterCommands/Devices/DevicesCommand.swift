@@ -20,20 +20,16 @@ struct DevicesCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Show addresses, ids and what each receiver can do.")
     var long = false
 
-    @Flag(name: .shortAndLong, help: "Print ids only.")
-    var quiet = false
-
     func run() async throws {
         try await reporting(options) {
             let list = try await InProcessRouter.run(try options.setup()) { try await $0.routes(settle: true) }
-            if list.routes.isEmpty { sayWhyEmpty(list) }
-            let renderer = Renderer(console: options.console, format: options.output, quiet: quiet)
-            if options.output == .json, !quiet {
+            if list.routes.isEmpty, options.output == .table || options.output == .plain { sayWhyEmpty(list) }
+            if options.output == .json, !options.quiet {
                 options.console.out(try Renderer.json(list))
-            } else if long, !quiet, options.output == .table {
+            } else if long, !options.quiet, options.output == .table {
                 for route in list.routes { describe(route) }
             } else {
-                try renderer.render(list.routes)
+                try options.renderer.render(list.routes, on: options.console)
             }
             return 0
         }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
+import RouteBackend
 import RouteModel
 import RouterDaemon
 
@@ -30,6 +31,9 @@ struct GlobalOptions: ParsableArguments {
     @Option(name: .long, help: "Colours: auto, always or never.")
     var color: ColourChoice = .auto
 
+    @Flag(name: .shortAndLong, help: "Print ids or names only; play prints nothing but errors.")
+    var quiet = false
+
     @Flag(name: .long, help: "Do not print the steps on the way.")
     var noProgress = false
 
@@ -37,16 +41,24 @@ struct GlobalOptions: ParsableArguments {
     var verbose: Int
 
     var console: Console { Console(colour: color) }
-    var report: ErrorReport { ErrorReport(console: console, format: output, verbose: verbose > 0) }
+    var renderer: Renderer {
+        let console = console
+        return Renderer(format: output, quiet: quiet, columns: console.outputIsTerminal ? console.size.columns : nil)
+    }
+    /// Whether people read along: not programs, and not somebody who wants it quiet.
+    var speaks: Bool { !quiet && (output == .table || output == .plain) }
+    var report: ErrorReport { ErrorReport(console: console, format: output, verbose: verbose > 0, quiet: quiet) }
 
     func setup(discovers: Bool = true) throws -> RouterSetup {
         let environment = ProcessInfo.processInfo.environment
         let path = config ?? RouterConfiguration.defaultPath(environment: environment)
+        let report = report
         return RouterSetup(
             configuration: try RouterConfiguration.load(path: path, mustExist: config != nil), deviceURIs: device,
             storePath: RouterSetup.defaultStorePath(environment: environment),
-            askPassword: { device in await PasswordPrompt.ask(device) },
-            password: environment["ROUTER_PASSWORD"], logger: logger(), discovers: discovers)
+            askPassword: { device, announced in await PasswordPrompt.shared.ask(device, announced: announced) },
+            password: environment["ROUTER_PASSWORD"].flatMap { $0.isEmpty ? nil : Secret($0) }, logger: logger(),
+            say: { report.say($0) }, discovers: discovers)
     }
 
     func logger() -> Logger {

@@ -2,45 +2,50 @@ import Foundation
 
 /// Standard output and error, unbuffered: what is written is there at once, also in a pipe.
 ///
-/// A reader that has gone (`| head`) ends the writing, not the process with a crash.
+/// A reader that has gone (`| head`) ends a list at once, as the system does it, and a command that plays politely.
 struct Console: Sendable {
     let colours: Bool
     let outputIsTerminal: Bool
-    let errorIsTerminal: Bool
 
     init(colour: ColourChoice = .auto) {
-        outputIsTerminal = isatty(STDOUT_FILENO) == 1
-        errorIsTerminal = isatty(STDERR_FILENO) == 1
+        let isTerminal = isatty(STDOUT_FILENO) == 1
+        outputIsTerminal = isTerminal
         let environment = ProcessInfo.processInfo.environment
         colours =
             switch colour {
             case .always: true
             case .never: false
-            case .auto: outputIsTerminal && environment["NO_COLOR"] == nil && environment["TERM"] != "dumb"
+            case .auto: isTerminal && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
             }
     }
 
-    func out(_ line: String) { Self.write(line + "\n", to: STDOUT_FILENO) }
-    func err(_ line: String) { Self.write(line + "\n", to: STDERR_FILENO) }
-    func raw(_ text: String) { Self.write(text, to: STDOUT_FILENO) }
+    func out(_ line: String) { raw(line + "\n") }
+    func err(_ line: String) { _ = Self.write(line + "\n", to: STDERR_FILENO) }
 
-    private static func write(_ text: String, to descriptor: Int32) {
+    func raw(_ text: String) {
+        guard !Self.write(text, to: STDOUT_FILENO), errno == EPIPE else { return }
+        // Only where SIGPIPE is ignored, which is where SIGTERM means to stop what plays and then end.
+        kill(getpid(), SIGTERM)
+    }
+
+    private static func write(_ text: String, to descriptor: Int32) -> Bool {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
             if count > 0 {
                 bytes = bytes.dropFirst(count)
             } else if errno != EINTR {
-                return
+                return false
             }
         }
+        return true
     }
 
-    /// Columns of the terminal, or 80.
-    var width: Int {
+    /// Columns and rows of the terminal, or 80 by 24.
+    var size: (columns: Int, rows: Int) {
         var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-        return Int(size.ws_col)
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return (80, 24) }
+        return (Int(size.ws_col), size.ws_row > 0 ? Int(size.ws_row) : 24)
     }
 
     enum Style: String { case bold = "1", dim = "2", red = "31", green = "32", yellow = "33" }
@@ -49,12 +54,7 @@ struct Console: Sendable {
         colours ? "\u{1b}[\(style.rawValue)m\(text)\u{1b}[0m" : text
     }
 
-    /// Text from outside (titles, names) without control characters, which could drive the terminal.
-    static func clean(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(text.unicodeScalars.map { CharacterSet.controlCharacters.contains($0) ? " " : $0 })
-        )
-    }
+    static func clean(_ text: String) -> String { TerminalText.clean(text) }
 }
 
 enum ColourChoice: String, Sendable, CaseIterable { case auto, always, never }

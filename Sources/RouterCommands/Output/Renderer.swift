@@ -22,46 +22,48 @@ protocol ListDisplayable: Encodable {
 
 /// The one place where lists are put on the screen.
 struct Renderer {
-    let console: Console
     let format: OutputFormat
     let quiet: Bool
+    /// Columns of the terminal; nil where the output is none, and nothing is left out.
+    var columns: Int?
 
-    func render<Item: ListDisplayable>(_ items: [Item]) throws {
-        if quiet {
-            for item in items { console.out(item.quietValue) }
-            return
+    /// On a console.
+    func render<Item: ListDisplayable>(_ items: [Item], on console: Console) throws {
+        for (index, line) in try lines(items).enumerated() {
+            console.out(index == 0 && hasHeader ? console.styled(line, .dim) : line)
         }
-        switch format {
-        case .json: console.out(try Self.json(items))
-        case .ndjson: for item in items { console.out(try Self.jsonLine(item)) }
-        case .plain: for item in items { console.out(item.row.map(Self.field).joined(separator: "\t")) }
+    }
+
+    private var hasHeader: Bool { format == .table && !quiet }
+
+    func lines<Item: ListDisplayable>(_ items: [Item]) throws -> [String] {
+        if quiet { return items.map { Console.clean($0.quietValue) } }
+        return switch format {
+        case .json: [try Self.json(items)]
+        case .ndjson: try items.map { try Self.jsonLine($0) }
+        case .plain: items.map { $0.row.map(Console.clean).joined(separator: "\t") }
         case .table: table(items)
         }
     }
 
-    private func table<Item: ListDisplayable>(_ items: [Item]) {
-        guard !items.isEmpty else { return }
-        let rows = items.map { $0.row.map(Console.clean) }
-        var widths = Item.header.map(\.count)
+    private func table<Item: ListDisplayable>(_ items: [Item]) -> [String] {
+        guard !items.isEmpty else { return [] }
+        let rows = [Item.header] + items.map { $0.row.map(Console.clean) }
+        var widths = Item.header.map { _ in 0 }
         for row in rows {
-            for (column, text) in row.enumerated() { widths[column] = max(widths[column], text.count) }
+            for (column, text) in row.enumerated() { widths[column] = max(widths[column], TerminalText.width(text)) }
         }
-        // A narrow terminal loses columns from the right; a pipe loses nothing.
-        var columns = widths.count
-        if console.outputIsTerminal {
-            while columns > 1, widths[..<columns].reduce(0, { $0 + $1 + 2 }) - 2 > console.width { columns -= 1 }
+        // A narrow terminal loses columns from the right, and then the end of the first; a pipe loses nothing.
+        var shown = widths.count
+        if let columns {
+            while shown > 1, widths[..<shown].reduce(0, { $0 + $1 + 2 }) - 2 > columns { shown -= 1 }
         }
-        func line(_ cells: [String]) -> String {
-            cells[..<columns].enumerated().map { column, text in
-                column == columns - 1 ? text : text.padding(toLength: widths[column] + 2, withPad: " ", startingAt: 0)
-            }.joined()
+        return rows.map { row in
+            let cells = row[..<shown].enumerated().map { TerminalText.padded($1, to: widths[$0] + 2) }
+            var line = cells.joined()
+            while line.last == " " { line.removeLast() }
+            return columns.map { TerminalText.cut(line, to: $0) } ?? line
         }
-        console.out(console.styled(line(Item.header), .dim))
-        for row in rows { console.out(line(row)) }
-    }
-
-    private static func field(_ text: String) -> String {
-        Console.clean(text).replacingOccurrences(of: "\t", with: " ")
     }
 
     static func json(_ value: some Encodable) throws -> String {

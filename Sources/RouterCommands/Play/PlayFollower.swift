@@ -1,4 +1,5 @@
 import Foundation
+import RouteBackend
 import RouteModel
 
 /// Keeps what is known of the session and shows it: a player view on a terminal, plain lines elsewhere.
@@ -9,9 +10,10 @@ struct PlayFollower {
     private(set) var session: SessionID?
     private var snapshot: SessionSnapshot?
     private var announced: ItemID?
-    private var phase = ""
-    private let view = PlayerView()
-    private var drawn = 0
+    private var phase = "Getting ready…"
+    private var questions: [(question: PasswordPrompt.Question, line: PasswordLine)] = []
+    /// The width of each line on the screen: a terminal that became narrower has broken it into several rows.
+    private var drawn: [Int] = []
 
     init(console: Console, options: GlobalOptions, terminal: Terminal?) {
         self.console = console
@@ -35,6 +37,13 @@ struct PlayFollower {
         draw()
     }
 
+    /// A session that failed is tried once more: what was known of it is no more.
+    mutating func startOver() {
+        session = nil
+        snapshot = nil
+        announced = nil
+    }
+
     mutating func take(_ event: RouterEvent) {
         if options.output == .ndjson, let line = try? Renderer.jsonLine(event) { console.out(line) }
         switch event.body {
@@ -51,7 +60,7 @@ struct PlayFollower {
             self.phase = phase
             if terminal != nil {
                 draw()
-            } else if !options.noProgress, options.output == .table || options.output == .plain {
+            } else if !options.noProgress, options.speaks {
                 console.err(Console.clean(phase))
             }
         }
@@ -59,32 +68,79 @@ struct PlayFollower {
 
     /// On a non-terminal: one line for each item, when it begins.
     private mutating func announce() {
-        guard terminal == nil, options.output == .table || options.output == .plain, let snapshot,
-            snapshot.media == .playing, let item = snapshot.currentItem, announced != item.id
+        guard terminal == nil, options.speaks, let snapshot, snapshot.media == .playing,
+            let item = snapshot.currentItem, announced != item.id
         else { return }
         announced = item.id
         let rooms = snapshot.members.filter { $0.error == nil }.map { member in
             "\(member.name) (\(member.protocol?.displayName ?? "connecting"))"
         }
-        console.out(Console.clean("Playing \(PlayerView.describe(item)) in \(rooms.joined(separator: ", "))"))
+        console.out("Playing \(PlayerView.describe(item)) in \(Console.clean(rooms.joined(separator: ", ")))")
     }
+
+    // MARK: Questions
+
+    mutating func take(_ question: PasswordPrompt.Question) {
+        questions.append((question, PasswordLine()))
+        draw()
+    }
+
+    /// True while a person is asked something: keys are letters of the answer then.
+    var isAsking: Bool { !questions.isEmpty }
+
+    mutating func type(_ bytes: [UInt8]) {
+        guard !questions.isEmpty else { return }
+        if case .done(let answer) = questions[0].line.take(bytes) {
+            questions.removeFirst().question.answer(answer.map { Secret($0) })
+        }
+        draw()
+    }
+
+    /// Nobody is there to answer any more.
+    mutating func dropQuestions() {
+        for entry in questions { entry.question.answer(nil) }
+        questions = []
+    }
+
+    private var question: String? {
+        questions.first.map { entry in
+            "Password of \(entry.question.device): \(String(repeating: "•", count: entry.line.count))"
+        }
+    }
+
+    // MARK: The screen
 
     mutating func draw() {
         guard let terminal else { return }
-        let lines = view.lines(snapshot, phase: phase, console: console, now: Self.monotonic())
-        terminal.draw(lines, over: drawn, console: console)
-        drawn = lines.count
+        let size = console.size
+        let view = PlayerView(columns: size.columns, rows: size.rows, styled: console.styled)
+        let before = rowsDrawn(columns: size.columns)
+        let lines = view.lines(snapshot, phase: phase, question: question, now: Self.monotonic())
+        terminal.draw(lines, over: before, console: console)
+        drawn = lines.map { TerminalText.width(Self.withoutStyle($0)) }
     }
 
     /// Takes the player off the screen, so that lines can be printed.
     mutating func clear() {
-        guard let terminal, drawn > 0 else { return }
-        terminal.draw([], over: drawn, console: console)
-        drawn = 0
+        guard let terminal, !drawn.isEmpty else { return }
+        terminal.draw([], over: rowsDrawn(columns: console.size.columns), console: console)
+        drawn = []
+    }
+
+    private func rowsDrawn(columns: Int) -> Int {
+        drawn.reduce(0) { $0 + max(1, ($1 + columns - 1) / columns) }
+    }
+
+    /// Our own styles only: what came from outside holds no escapes.
+    private static func withoutStyle(_ line: String) -> String {
+        line.replacing(/\u{1b}\[[0-9]*m/, with: "")
     }
 
     /// Whether every room that can say so is muted.
-    var muted: Bool { snapshot?.members.compactMap(\.volume).allSatisfy(\.muted) ?? false }
+    var muted: Bool {
+        let volumes = snapshot?.members.compactMap(\.volume) ?? []
+        return !volumes.isEmpty && volumes.allSatisfy(\.muted)
+    }
 
     private static func monotonic() -> Int64 {
         var time = timespec()

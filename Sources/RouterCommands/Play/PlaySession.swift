@@ -7,9 +7,14 @@ struct PlaySession: Sendable {
     let detach: Bool
     let control: any RouterControlling
 
+    /// How often a person is asked again for a password that a device did not take.
+    private static let passwordAttempts = 3
+
     private enum Input: Sendable {
         case event(RouterEvent)
-        case key(PlayerKey)
+        case typed([UInt8])
+        case question(PasswordPrompt.Question)
+        case redraw(Int32)
         case tick
         case interrupted
         case started(SessionSnapshot)
@@ -18,69 +23,122 @@ struct PlaySession: Sendable {
 
     func run(_ request: PlayRequest) async throws -> Int32 {
         let console = options.console
-        let terminal = Terminal.forPlayer(format: options.output)
+        let terminal = Terminal.forPlayer(options)
         let (inputs, continuation) = AsyncStream.makeStream(of: Input.self)
         let events = await control.events()
         defer { terminal?.restore() }
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { for await event in events { continuation.yield(.event(event)) } }
-            group.addTask { for await _ in Interrupts.stream() { continuation.yield(.interrupted) } }
+            group.addTask { for await _ in Signals.interrupts() { continuation.yield(.interrupted) } }
             if let terminal {
-                group.addTask { for await key in terminal.keys() { continuation.yield(.key(key)) } }
+                group.addTask { for await bytes in Terminal.input() { continuation.yield(.typed(bytes)) } }
+                group.addTask {
+                    for await number in Signals.redraws() {
+                        if number == SIGCONT { terminal.prepare() }
+                        continuation.yield(.redraw(number))
+                    }
+                }
+                group.addTask {
+                    for await question in await PasswordPrompt.shared.questions() {
+                        continuation.yield(.question(question))
+                    }
+                    await PasswordPrompt.shared.release()
+                }
                 group.addTask {
                     while (try? await Task.sleep(for: .milliseconds(250))) != nil { continuation.yield(.tick) }
                 }
             }
-            group.addTask {
+            let play: @Sendable () async -> Void = { [control] in
                 do {
                     continuation.yield(.started(try await control.play(request)))
                 } catch {
                     continuation.yield(.failed(error))
                 }
             }
-            defer { group.cancelAll() }
+            group.addTask(operation: play)
             var follower = PlayFollower(console: console, options: options, terminal: terminal)
+            defer {
+                follower.dropQuestions()
+                group.cancelAll()
+            }
+            var attempts = 0
             for await input in inputs {
                 switch input {
                 case .event(let event):
                     follower.take(event)
-                    if let over = follower.over { return try finish(over, &follower) }
+                    if let over = follower.over { return finish(over, &follower) }
                 case .started(let snapshot):
                     follower.started(snapshot)
-                    if let over = follower.over { return try finish(over, &follower) }
+                    if let over = follower.over { return finish(over, &follower) }
                     if detach { return try await leave(snapshot, &follower) }
                 case .failed(let error):
                     follower.clear()
-                    throw error
-                case .tick:
+                    attempts += 1
+                    guard attempts < Self.passwordAttempts, await asksAgain(after: error) else { throw error }
+                    follower.startOver()
+                    group.addTask(operation: play)
+                case .tick, .redraw:
                     follower.draw()
+                case .question(let question):
+                    follower.take(question)
                 case .interrupted:
-                    follower.clear()
-                    if let id = follower.session { try? await control.end(session: id, reason: .stop) }
-                    throw RouterError(.cancelled, "stopped")
-                case .key(let key):
-                    guard let id = follower.session else { continue }
-                    if key == .quit {
-                        try? await control.end(session: id, reason: .stop)
+                    throw try await stop(&follower, terminal)
+                case .typed(let bytes):
+                    if follower.isAsking {
+                        follower.type(bytes)
                         continue
                     }
-                    guard let command = key == .mute ? .mute(!follower.muted, room: nil) : key.command else { continue }
-                    let control = control
-                    // A command may take as long as a device does; the picture goes on meanwhile.
-                    group.addTask {
-                        do {
-                            _ = try await control.perform(command, session: id, origin: .cli)
-                        } catch let error as RouterError {
-                            continuation.yield(
-                                .event(
-                                    RouterEvent(
-                                        sequence: 0, body: .notice(Notice(.warning, error.message, hint: error.hint)))))
+                    for key in PlayerKey.parse(bytes) {
+                        guard let id = follower.session else {
+                            // Nothing plays yet: the one wish that can be met is to give up.
+                            if key == .quit { throw try await stop(&follower, terminal) }
+                            continue
+                        }
+                        if key == .quit {
+                            try? await control.end(session: id, reason: .stop)
+                            continue
+                        }
+                        let command = key == .mute ? .mute(!follower.muted, room: nil) : key.command
+                        guard let command else { continue }
+                        // A command may take as long as a device does; the picture goes on meanwhile.
+                        group.addTask { [control] in
+                            do {
+                                _ = try await control.perform(command, session: id, origin: .cli)
+                            } catch let error as RouterError {
+                                let notice = Notice(.warning, error.message, hint: error.hint)
+                                continuation.yield(.event(RouterEvent(sequence: 0, body: .notice(notice))))
+                            }
                         }
                     }
                 }
             }
             return 0
         }
+    }
+
+    /// Ctrl-C, a polite kill, or a change of mind before anything plays. Gives the error to throw.
+    private func stop(_ follower: inout PlayFollower, _ terminal: Terminal?) async throws -> RouterError {
+        follower.clear()
+        // Before anything that may hang: the next Ctrl-C ends the process at once.
+        terminal?.restore()
+        follower.dropQuestions()
+        if let id = follower.session { try? await control.end(session: id, reason: .stop) }
+        return RouterError(.cancelled, "stopped")
+    }
+
+    /// Whether a person is to be asked for a password, after a device wanted one or refused the one that was typed.
+    private func asksAgain(after error: any Error) async -> Bool {
+        guard let error = error as? RouterError, PasswordPrompt.isPossible else { return false }
+        let prompt = PasswordPrompt.shared
+        switch error.code {
+        case .authRequired: break
+        // One that nobody typed stands in the configuration or in ROUTER_PASSWORD, and would be sent again.
+        case .authFailed where await prompt.answered > 0: break
+        default: return false
+        }
+        options.console.err(Console.clean(error.message))
+        await prompt.insist()
+        return true
     }
 
     /// What goes on by itself is left alone; for the rest there is nothing that would go on.
@@ -97,52 +155,17 @@ struct PlaySession: Sendable {
                 hint: "Leave --detach out; it is for one URL that a Cast receiver fetches by itself", scope: .session)
         }
         try await control.end(session: snapshot.id, reason: .leave)
-        return try finish(snapshot, &follower)
+        return finish(snapshot, &follower)
     }
 
-    private func finish(_ snapshot: SessionSnapshot, _ follower: inout PlayFollower) throws -> Int32 {
+    private func finish(_ snapshot: SessionSnapshot, _ follower: inout PlayFollower) -> Int32 {
         follower.clear()
-        if options.output == .json { options.console.out(try Renderer.json(snapshot)) }
-        return PlayOutcome(snapshot).report(options)
-    }
-}
-
-/// How a session ended, as an exit status.
-struct PlayOutcome {
-    let snapshot: SessionSnapshot
-
-    init(_ snapshot: SessionSnapshot) { self.snapshot = snapshot }
-
-    /// Says what has not been said yet, and gives the status.
-    func report(_ options: GlobalOptions) -> Int32 {
-        let lost = snapshot.members.filter { $0.error != nil }
-        if !lost.isEmpty {
-            let played = snapshot.members.count - lost.count
-            if played > 0 {
-                for member in snapshot.members {
-                    let story = member.error.map { "failed: \($0.message)" } ?? "played"
-                    if options.output != .json, options.output != .ndjson {
-                        options.console.err("\(Console.clean(member.name)): \(Console.clean(story))")
-                    }
-                }
-                return 8
-            }
-            guard let error = lost[0].error else { return 1 }
-            if options.output == .json || options.output == .ndjson { options.report.say(error) }
-            return error.code.exitStatus
+        if options.output == .json, let document = try? Renderer.json(snapshot) { options.console.out(document) }
+        let outcome = PlayOutcome(snapshot)
+        if options.output == .table || options.output == .plain {
+            for story in outcome.stories { options.console.err(Console.clean(story)) }
         }
-        if let error = snapshot.error {
-            if options.output == .json || options.output == .ndjson { options.report.say(error) }
-            return error.code.exitStatus
-        }
-        let failed = snapshot.queue.items.filter { $0.failure != nil }
-        guard failed.isEmpty else {
-            let error = RouterError(
-                .itemFailed, "\(failed.count) of \(snapshot.queue.items.count) items did not play to their end",
-                scope: .item, causes: failed.map { "\($0.title): \($0.failure ?? "")" })
-            options.report.say(error)
-            return error.code.exitStatus
-        }
-        return 0
+        if let error = outcome.error, error.code == .itemFailed || !options.speaks { options.report.say(error) }
+        return outcome.status
     }
 }

@@ -1,57 +1,85 @@
 import Foundation
 import RouteModel
 
-/// The player on a terminal: title, progress bar, rooms, keys. Pure: a snapshot in, lines out.
+/// The player on a terminal: title, progress bar, rooms, keys. Pure: a snapshot in, lines out, each narrower than the
+/// terminal and together lower.
 struct PlayerView {
+    var columns: Int
+    var rows: Int
+    var styled: (String, Console.Style) -> String
+
+    init(columns: Int, rows: Int, styled: @escaping (String, Console.Style) -> String = { text, _ in text }) {
+        // The last column stays free: some terminals wrap a line that fills it.
+        self.columns = max(8, columns - 1)
+        self.rows = max(2, rows - 1)
+        self.styled = styled
+    }
+
+    /// A title and who it is by, for a line of text.
     static func describe(_ item: QueueItem) -> String {
         let title = "“\(item.title)”"
-        return item.metadata.artist.map { "\(title) by \($0)" } ?? title
+        return Console.clean(item.metadata.artist.map { "\(title) by \($0)" } ?? title)
     }
 
-    func lines(_ snapshot: SessionSnapshot?, phase: String, console: Console, now: Int64) -> [String] {
+    /// - Parameter question: what the person is asked just now, in place of the keys.
+    /// - Parameter now: the router's monotonic clock, in nanoseconds.
+    func lines(_ snapshot: SessionSnapshot?, phase: String, question: String? = nil, now: Int64) -> [String] {
         guard let snapshot, let item = snapshot.currentItem else {
-            return [console.styled(Self.cut(phase, to: console.width), .dim)]
+            return [question.map { line($0) } ?? styled(line(phase), .dim)]
         }
-        let width = max(20, console.width - 1)
-        let number = (snapshot.queue.items.firstIndex { $0.id == item.id } ?? 0) + 1
+        var top = [title(item, of: snapshot)]
         let details = [item.metadata.artist, item.metadata.album].compactMap { $0 }.joined(separator: " – ")
-        let position = "\(number)/\(snapshot.queue.items.count)"
-        var lines = [
-            "\(glyph(snapshot.media)) \(console.styled(Self.cut(Console.clean(item.title), to: width - 12), .bold))  \(console.styled(position, .dim))"
-        ]
-        if !details.isEmpty { lines.append("  " + Self.cut(Console.clean(details), to: width - 2)) }
-        lines.append(bar(snapshot, item: item, width: width, now: now))
-        for member in snapshot.members { lines.append(room(member, console: console, width: width)) }
-        lines.append(console.styled("  space pause  n/p next/previous  ←/→ seek  ↑/↓ volume  m mute  q stop", .dim))
-        return lines
-    }
-
-    private func glyph(_ state: MediaState) -> String {
-        switch state {
-        case .playing: "▶"
-        case .paused: "‖"
-        case .loading, .buffering: "…"
-        case .none, .stopped: "■"
+        if !details.isEmpty { top.append(line("  " + details)) }
+        top.append(bar(snapshot, item: item, now: now))
+        var members = snapshot.members.map(room)
+        let place = max(1, rows - top.count - 1)
+        if members.count > place {
+            members = members.prefix(place - 1) + [styled(line("  and \(members.count - place + 1) more rooms"), .dim)]
         }
+        let bottom = question.map { line($0) } ?? styled(keys, .dim)
+        // On a terminal of few rows the foot goes first, then the rooms.
+        let all = top + members + [bottom]
+        return all.count <= rows ? all : Array(all.prefix(rows))
     }
 
-    private func bar(_ snapshot: SessionSnapshot, item: QueueItem, width: Int, now: Int64) -> String {
+    private func line(_ text: String) -> String { TerminalText.cut(Console.clean(text), to: columns) }
+
+    private func title(_ item: QueueItem, of snapshot: SessionSnapshot) -> String {
+        let number = (snapshot.queue.items.firstIndex { $0.id == item.id } ?? 0) + 1
+        let place = "  \(number)/\(snapshot.queue.items.count)"
+        let glyph =
+            switch snapshot.media {
+            case .playing: "▶ "
+            case .paused: "‖ "
+            case .loading, .buffering: "… "
+            case .none, .stopped: "■ "
+            }
+        let left = columns - TerminalText.width(glyph) - TerminalText.width(place)
+        guard left >= 8 else { return line(glyph + item.title) }
+        let name = TerminalText.cut(Console.clean(item.title), to: left)
+        return glyph + styled(name, .bold) + styled(place, .dim)
+    }
+
+    private func bar(_ snapshot: SessionSnapshot, item: QueueItem, now: Int64) -> String {
         let elapsed = snapshot.anchor?.position(at: now) ?? .zero
+        let left = ClockTime.format(elapsed)
         guard let duration = snapshot.anchor?.duration ?? item.metadata.duration, duration > .zero else {
-            return "  \(ClockTime.format(elapsed))  live"
+            return line("  \(left)  live")
         }
-        let times = (ClockTime.format(elapsed), ClockTime.format(duration))
-        let room = max(4, width - times.0.count - times.1.count - 6)
-        let filled = min(room, Int(Double(room) * elapsed.seconds / duration.seconds))
-        let line = String(repeating: "━", count: filled) + String(repeating: "─", count: room - filled)
-        return "  \(times.0) \(line) \(times.1)"
+        let right = ClockTime.format(duration)
+        let room = columns - left.count - right.count - 4
+        guard room >= 4 else { return line("  \(left)/\(right)") }
+        let filled = min(room, max(0, Int(Double(room) * elapsed.seconds / duration.seconds)))
+        return
+            "  \(left) \(String(repeating: "━", count: filled))\(String(repeating: "─", count: room - filled)) \(right)"
     }
 
-    private func room(_ member: SessionMember, console: Console, width: Int) -> String {
-        let how = member.protocol?.displayName ?? "connecting"
+    private func room(_ member: SessionMember) -> String {
+        let how = member.protocol?.displayName ?? "not connected"
+        let head = "  \(Console.clean(member.name)) · \(how) · "
         let state: String
         if let error = member.error {
-            state = console.styled(error.message, .red)
+            state = error.message
         } else if member.volumeHandling == .fixed {
             state = "volume fixed"
         } else if let volume = member.volume {
@@ -59,10 +87,18 @@ struct PlayerView {
         } else {
             state = member.connection.rawValue
         }
-        return Self.cut("  \(Console.clean(member.name)) · \(how) · \(Console.clean(state))", to: width)
+        // Cut before colours are put in: they take no room, and must not be cut apart.
+        let left = columns - TerminalText.width(head)
+        guard left >= 4 else { return line(head + state) }
+        let shown = TerminalText.cut(Console.clean(state), to: left)
+        return head + (member.error == nil ? shown : styled(shown, .red))
     }
 
-    static func cut(_ text: String, to width: Int) -> String {
-        text.count <= width ? text : String(text.prefix(max(1, width - 1))) + "…"
+    private var keys: String {
+        let versions = [
+            "  space pause  n/p next/previous  ←/→ seek  ↑/↓ volume  m mute  q stop",
+            "  space pause  n/p skip  ←→ seek  ↑↓ volume  q stop", "  space n p ←→ ↑↓ m q",
+        ]
+        return versions.first { TerminalText.width($0) <= columns } ?? line(versions[2])
     }
 }

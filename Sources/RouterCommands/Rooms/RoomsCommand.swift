@@ -14,21 +14,21 @@ struct RoomsCommand: AsyncParsableCommand {
                 - name: Kitchen
                   devices: [Sonos Kitchen]
                   prefer: airplay
+
+              router rooms
+              router rooms -o json
             """)
 
     @OptionGroup var options: GlobalOptions
 
-    @Flag(name: .shortAndLong, help: "Print names only.")
-    var quiet = false
-
     func run() async throws {
         try await reporting(options) {
             let rooms = try await InProcessRouter.run(try options.setup()) { try await $0.rooms(settle: true) }
-            if rooms.isEmpty {
+            if rooms.isEmpty, options.output == .table || options.output == .plain {
                 options.console.err("No rooms: none is configured, and no receiver answered on this network.")
                 options.console.err("  hint: Run “router devices” to see why")
             }
-            try Renderer(console: options.console, format: options.output, quiet: quiet).render(rooms)
+            try options.renderer.render(rooms, on: options.console)
             return 0
         }
     }

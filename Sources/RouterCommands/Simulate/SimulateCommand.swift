@@ -76,7 +76,7 @@ struct SimulateCommand: AsyncParsableCommand {
                 group.addTask {
                     for await (name, event) in events { show(name, event) }
                 }
-                group.addTask { for await _ in Interrupts.stream() { return } }
+                group.addTask { for await _ in Signals.interrupts() { return } }
                 await group.next()
                 group.cancelAll()
             }

@@ -8,7 +8,11 @@ import Yams
 struct ConfigurationReader {
     let path: String
 
+    /// With as many as this, whatever an alias stands for is small still, however they stand for each other.
+    static let maximumAliases = 16
+
     func read(_ text: String) throws -> RouterConfiguration {
+        try refuseManyAliases(text)
         let root: Node?
         do {
             root = try Yams.compose(yaml: text)
@@ -35,6 +39,22 @@ struct ConfigurationReader {
         }
         try refuseTwins(result.rooms, at: fields["rooms"])
         return result
+    }
+
+    /// Aliases that stand for lists of aliases grow beyond all bounds within few lines, and the composer looks at all
+    /// that they stand for; so they are counted before. Text that only looks like an alias is counted too.
+    private func refuseManyAliases(_ text: String) throws {
+        var aliases = 0
+        var before = UInt8(ascii: "\n")
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: "*"), " \t\r\n[]{},:?-!\"'".utf8.contains(before) { aliases += 1 }
+            before = byte
+        }
+        guard aliases <= Self.maximumAliases else {
+            throw RouterError(
+                .configuration, "\(path): more than \(Self.maximumAliases) aliases (*name)",
+                hint: "Write the values out; a configuration needs few of them")
+        }
     }
 
     // MARK: Parts

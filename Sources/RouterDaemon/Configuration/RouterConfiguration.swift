@@ -12,6 +12,8 @@ public struct RouterConfiguration: Sendable, Equatable {
     public var ffprobe = "ffprobe"
     public var devices: [Device] = []
     public var rooms: [Room] = []
+    /// What the person should know of the file itself.
+    public var notices: [Notice] = []
 
     public init() {}
 
@@ -43,7 +45,7 @@ public struct RouterConfiguration: Sendable, Equatable {
             throw RouterError(
                 .configuration, "there is no configuration file \(path)", hint: "Check the path given with --config")
         }
-        guard let data = FileManager.default.contents(atPath: path) else {
+        guard let data = contents(path) else {
             throw RouterError(
                 .configuration, "the configuration file \(path) cannot be read",
                 hint: "Check its permissions; it should be yours, with mode 0600 where it holds passwords")
@@ -57,8 +59,34 @@ public struct RouterConfiguration: Sendable, Equatable {
             throw RouterError(
                 .configuration, "the configuration file \(path) is not UTF-8 text", hint: "Save it as UTF-8")
         }
-        return try ConfigurationReader(path: path).read(text)
+        var configuration = try ConfigurationReader(path: path).read(text)
+        if configuration.devices.contains(where: { $0.password != nil }), isOpenToOthers(path) {
+            configuration.notices.append(
+                Notice(
+                    .warning, "the configuration file \(path) holds a password, and others of this machine can read it",
+                    hint: "Run: chmod 600 \(path)"))
+        }
+        return configuration
     }
 
-    static let maximumBytes = 1 << 20
+    /// At most one byte more than is allowed: the path may name something endless.
+    private static func contents(_ path: String) -> Data? {
+        guard let handle = FileHandle(forReadingAtPath: path) else { return nil }
+        defer { try? handle.close() }
+        var data = Data()
+        while data.count <= maximumBytes {
+            guard let part = try? handle.read(upToCount: maximumBytes + 1 - data.count) else { return nil }
+            if part.isEmpty { break }
+            data += part
+        }
+        return data
+    }
+
+    private static func isOpenToOthers(_ path: String) -> Bool {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        // 0o077: the bits of the group and of everybody else.
+        return ((attributes?[.posixPermissions] as? Int) ?? 0) & 0o077 != 0
+    }
+
+    static let maximumBytes = 1 << 18
 }

@@ -1,0 +1,210 @@
+import Foundation
+import RouteBackend
+import RouteModel
+import Testing
+
+@testable import RouterDaemon
+
+@Suite("Configuration file: what it says, and every way it can be wrong")
+struct ConfigurationReaderTests {
+    private func read(_ text: String) throws -> RouterConfiguration {
+        try ConfigurationReader(path: "c.yaml").read(text)
+    }
+
+    @Test("every key is read")
+    func everyKey() throws {
+        let configuration = try read(
+            """
+            version: 1
+            name: Home
+            media:
+              port: 1234
+              ffmpeg: /opt/ffmpeg
+              ffprobe: /opt/ffprobe
+            devices:
+              - raop://192.168.1.20?name=Kitchen
+              - uri: raop://192.168.1.21
+                password: sesame
+            rooms:
+              - name: Kitchen
+                aliases: [cooking, "the kitchen"]
+                devices: [Kitchen, "cast://192.168.1.30"]
+                prefer: airplay
+                volume_limit: 60
+                offset: -20 ms
+              - name: Study
+                devices: [Study]
+            """)
+        #expect(configuration.senderName == "Home")
+        #expect(configuration.mediaPort == 1234)
+        #expect(configuration.ffmpeg == "/opt/ffmpeg")
+        #expect(configuration.ffprobe == "/opt/ffprobe")
+        #expect(
+            configuration.devices == [
+                .init(uri: "raop://192.168.1.20?name=Kitchen"),
+                .init(uri: "raop://192.168.1.21", password: Secret("sesame")),
+            ])
+        let kitchen = try #require(configuration.rooms.first)
+        #expect(
+            kitchen
+                == Room(
+                    name: "Kitchen", aliases: ["cooking", "the kitchen"], devices: ["Kitchen", "cast://192.168.1.30"],
+                    via: .airplay, volumeLimit: VolumePosition(percent: 60), offsetMilliseconds: -20, configured: true))
+        #expect(configuration.rooms.last == Room(name: "Study", devices: ["Study"], configured: true))
+    }
+
+    @Test("only the version is needed", arguments: ["version: 1", "version: 1\n", "---\nversion: 1\n...\n"])
+    func onlyVersion(_ text: String) throws {
+        #expect(try read(text) == RouterConfiguration())
+    }
+
+    @Test(
+        "an empty file, or one of comments, is an empty configuration", arguments: ["", "\n\n", "# later\n", "---\n"])
+    func empty(_ text: String) throws {
+        #expect(try read(text) == RouterConfiguration())
+    }
+
+    @Test("text stays text: the words that old YAML took for booleans and numbers are names")
+    func plainScalars() throws {
+        let rooms = try read(
+            """
+            version: 1
+            name: yes
+            rooms:
+              - {name: no, devices: [on, 1:30, 0x10, ~x, 1.0]}
+            """)
+        #expect(rooms.senderName == "yes")
+        #expect(rooms.rooms[0].name == "no")
+        #expect(rooms.rooms[0].devices == ["on", "1:30", "0x10", "~x", "1.0"])
+    }
+
+    @Test("anchors work within reason")
+    func anchors() throws {
+        let configuration = try read(
+            """
+            version: 1
+            devices:
+              - {uri: "raop://10.0.0.1", password: &p sesame}
+              - {uri: "raop://10.0.0.2", password: *p}
+            """)
+        #expect(configuration.devices.map(\.password) == [Secret("sesame"), Secret("sesame")])
+    }
+
+    /// What is wrong: the text, where it is said to be, and words that the message or the hint must hold.
+    struct Wrong: Sendable, CustomTestStringConvertible {
+        var text: String
+        var place: String
+        var says: [String]
+        var testDescription: String { "\(place) \(says.joined(separator: ", "))" }
+
+        init(_ text: String, _ place: String, _ says: String...) {
+            self.text = text
+            self.place = place
+            self.says = says
+        }
+    }
+
+    static let wrong = [
+        Wrong("name: Home", ":1:1", "no version", "version: 1"),
+        Wrong("version: 2", ":1:10", "version 1", "Write “version: 1”"),
+        Wrong("version: [1]", ":1:10", "version 1"),
+        Wrong("- version: 1", ":1:1", "the configuration must be a list of “key: value” lines"),
+        Wrong("hello", ":1:1", "the configuration must be"),
+        Wrong("version: 1\nroms: []", ":2:1", "no key “roms”", "Did you mean “rooms”?"),
+        Wrong("version: 1\nzzzzzz: []", ":2:1", "no key “zzzzzz”", "Known keys are version, name"),
+        Wrong("version: 1\n[a]: 1", ":2:1", "no key “”"),
+        Wrong("version: 1\nname: [a]", ":2:7", "name must be text"),
+        Wrong("version: 1\nname: ''", ":2:7", "name must be text"),
+        Wrong("version: 1\nname:\n", ":2", "name must be text"),
+        Wrong("version: 1\nmedia: 7766", ":2:8", "media must be", "Indent its keys"),
+        Wrong("version: 1\nmedia:\n  port: high", ":3:9", "port must be a whole number from 0 to 65535"),
+        Wrong("version: 1\nmedia:\n  port: 65536", ":3:9", "from 0 to 65535"),
+        Wrong("version: 1\nmedia:\n  port: -1", ":3:9", "from 0 to 65535"),
+        Wrong("version: 1\nmedia:\n  ports: 1", ":3:3", "Did you mean “port”?"),
+        Wrong("version: 1\nmedia:\n  ffmpeg: {}", ":3:11", "ffmpeg must be text"),
+        Wrong("version: 1\ndevices: raop://10.0.0.1", ":2:10", "devices must be a list", "Begin each entry with “- ”"),
+        Wrong("version: 1\ndevices:\n  - [a]", ":3:5", "a device must be"),
+        Wrong("version: 1\ndevices:\n  - password: x", ":3:5", "a device needs a uri"),
+        Wrong("version: 1\ndevices:\n  - Kitchen", ":3:5", "“Kitchen”", "raop://"),
+        Wrong("version: 1\ndevices:\n  - uri: raop://10.0.0.1:99999", ":3:10", "port"),
+        Wrong("version: 1\ndevices:\n  - uri: raop://x\n    password: [a]", ":4:15", "password must be text"),
+        Wrong("version: 1\nrooms:\n  Kitchen: [a]", ":3:3", "rooms must be a list"),
+        Wrong("version: 1\nrooms:\n  - devices: [a]", ":3:5", "a room needs a name"),
+        Wrong("version: 1\nrooms:\n  - name: A", ":3:5", "the room A has no devices"),
+        Wrong("version: 1\nrooms:\n  - {name: A, devices: b}", ":3:24", "devices must be a list"),
+        Wrong("version: 1\nrooms:\n  - {name: A, devices: [b], alias: c}", ":3:29", "Did you mean “aliases”?"),
+        Wrong("version: 1\nrooms:\n  - {name: A, devices: [b], prefer: dlna}", ":3:37", "“dlna” is no protocol"),
+        Wrong("version: 1\nrooms:\n  - {name: A, devices: [b], volume_limit: 101}", ":3:43", "from 0 to 100"),
+        Wrong("version: 1\nrooms:\n  - {name: A, devices: [b], volume_limit: yes}", ":3:43", "whole number"),
+        Wrong("version: 1\nrooms:\n  - {name: A, devices: [b], offset: 20}", ":3:37", "-5000ms to 5000ms", "unit"),
+        Wrong("version: 1\nrooms:\n  - {name: A, devices: [b], offset: 6000ms}", ":3:37", "-5000ms to 5000ms"),
+        Wrong("version: 1\nrooms:\n  - {name: A, devices: [b], offset: 2s}", ":3:37", "-5000ms to 5000ms"),
+        Wrong("version: 1\nrooms:\n  - {name: A, devices: [b]}\n  - {name: a, devices: [c]}", ":4", "“a”"),
+        Wrong(
+            "version: 1\nrooms:\n  - {name: A, devices: [b]}\n  - {name: B, aliases: [A], devices: [c]}", ":4", "“A”"),
+        Wrong("version: 1\nname: A\nname: B", ":3:1", "“name” stands twice", "Keep one"),
+        Wrong("version: 1\nmedia:\n\tport: 1", ":3:1", "not valid YAML", "no tabs"),
+        Wrong("version: 1\nname: \"Home", ":2", "not valid YAML", "quotes"),
+        Wrong("version: 1\nname: a: b", ":2:8", "not valid YAML"),
+        Wrong("version: 1\nname: *nobody", ":2:7", "not valid YAML"),
+        Wrong("version: 1\n---\nversion: 1", ":2:1", "not valid YAML"),
+        Wrong("version: 1\nname: \"a\u{0}b\"", "", "not valid YAML"),
+    ]
+
+    @Test("each mistake is told with its line and column, and what to do", arguments: wrong)
+    func mistakes(_ wrong: Wrong) throws {
+        let error = try #require(throws: RouterError.self) { try read(wrong.text) }
+        #expect(error.code == .configuration)
+        #expect(error.message.hasPrefix("c.yaml\(wrong.place)"), "\(error.message)")
+        let hint = try #require(error.hint)
+        #expect(!hint.isEmpty)
+        for words in wrong.says {
+            #expect(error.message.contains(words) || hint.contains(words), "\(error.message) | \(hint)")
+        }
+    }
+
+    @Test("aliases that stand for lists of aliases are refused before they grow", arguments: [false, true])
+    func aliasBomb(_ asKey: Bool) throws {
+        var text = "version: 1\na0: &a0 [x, x]\n"
+        for level in 1...40 { text += "a\(level): &a\(level) [*a\(level - 1), *a\(level - 1)]\n" }
+        text += asKey ? "? *a40\n: 1\n" : "rooms: *a40\n"
+        let error = try #require(throws: RouterError.self) { try read(text) }
+        #expect(error.message.contains("aliases"))
+    }
+
+    @Test("the most that the allowed aliases can stand for is read in a moment, even as a key")
+    func largestExpansion() throws {
+        var text = "version: 1\na0: &a0 [x, x, x]\n"
+        for level in 1...5 { text += "a\(level): &a\(level) [*a\(level - 1), *a\(level - 1), *a\(level - 1)]\n" }
+        text += "? *a5\n: 1\n"
+        let error = try #require(throws: RouterError.self) { try read(text) }
+        #expect(error.message.contains("has no key “a0”"), "\(error.message)")
+    }
+
+    @Test("deep nesting is an error, not a crash", arguments: ["[", "{a: ", "- "])
+    func deepNesting(_ opening: String) throws {
+        let text = "version: 1\nrooms:\n  " + String(repeating: opening, count: 20_000)
+        let error = try #require(throws: RouterError.self) { try read(text) }
+        #expect(error.code == .configuration)
+    }
+
+    @Test("no message ever repeats a password")
+    func passwordsStaySecret() throws {
+        for text in [
+            "version: 1\ndevices:\n  - {uri: \"raop://10.0.0.1\", password: sesame, pasword: sesame}",
+            "version: 1\ndevices:\n  - {uri: \"raop://10.0.0.1\", password: sesame, password: sesame}",
+            "version: 1\ndevices:\n  - {password: sesame}",
+            "version: 1\ndevices:\n  - raop://me:sesame@10.0.0.1",
+            "version: 1\ndevices:\n  - raop://10.0.0.1?password=sesame",
+            "version: 1\ndevices:\n  - uri: raop://10.0.0.1\n    password: \"sesame",
+        ] {
+            let error = try #require(throws: RouterError.self) { try read(text) }
+            #expect(!"\(error) \(error.causes)".contains("sesame"), "\(error)")
+        }
+        let configuration = try read("version: 1\ndevices:\n  - {uri: \"raop://10.0.0.1\", password: sesame}")
+        #expect(!"\(configuration)".contains("sesame"))
+        var dumped = ""
+        dump(configuration, to: &dumped)
+        #expect(!dumped.contains("sesame"))
+    }
+}
