@@ -8,75 +8,96 @@ struct SimulateCommand: AsyncParsableCommand {
         commandName: "simulate",
         abstract: "Run simulated receivers that any sender can play to.",
         discussion: """
-            They speak the real protocols on real sockets, play what they are sent in real time, and write what was \
-            heard to NAME.wav and what happened to NAME.ndjson in the folder of --record. Ctrl-C stops them.
+            They speak the real protocols on real sockets and play what they are sent in real time. Each prints a line of \
+            JSON when it listens; what happens then goes to standard error, or with -o ndjson to standard output. \
+            Ctrl-C stops them.
 
               router simulate --cast
-              router simulate --cast --raop --name TV --name Kitchen --record /tmp/heard
+              router simulate --cast TV --raop Kitchen --record /tmp/heard
+              router simulate --raop Kitchen --raop Study --fault Study:lose=3
+              router simulate --cast TV@10.0.0.5 --raop TV@10.0.0.5 --advertise
               ROUTER_PASSWORD=secret router simulate --raop
+
+            One NAME given to both at one ADDR is one device that is both. Faults: \(SimulatedFault.words). With NAME: before a fault it is of that receiver only.
             """)
 
     @OptionGroup var options: GlobalOptions
 
-    @Flag(help: "Run a Google Cast receiver; repeat for more.")
-    var cast: Int
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Run a Google Cast receiver; may be repeated, and stand without a value.",
+            valueName: "name[@addr[:port]]"), transform: SimulatedReceiverSpec.init(parsing:))
+    var cast: [SimulatedReceiverSpec] = []
 
-    @Flag(help: "Run an AirPlay 1 (RAOP) receiver; repeat for more. ROUTER_PASSWORD makes it ask for a password.")
-    var raop: Int
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Run an AirPlay 1 (RAOP) receiver; may be repeated, and stand without a value. ROUTER_PASSWORD makes it ask "
+                + "for a password.",
+            valueName: "name[@addr[:port]]"), transform: SimulatedReceiverSpec.init(parsing:))
+    var raop: [SimulatedReceiverSpec] = []
 
-    @Option(name: .long, help: "The next receiver's name, Cast receivers first; may be repeated.")
-    var name: [String] = []
-
-    @Option(name: .long, help: ArgumentHelp("The address to listen on.", valueName: "address"))
-    var host = "127.0.0.1"
-
-    @Option(name: .long, help: "The first Cast receiver's port; 0 takes a free one.")
-    var castPort = 8009
-
-    @Option(name: .long, help: "The first Cast receiver's port of its set-up page (eureka_info); 0 takes a free one.")
-    var httpPort = 8008
-
-    @Option(name: .long, help: "The first RAOP receiver's port; 0 takes a free one.")
-    var raopPort = 5000
-
-    @Option(name: .long, help: "Write what was heard, and what happened, to this folder.", completion: .directory)
-    var record: String?
+    @Option(
+        name: .long,
+        help: "The first receiver's port; the next ones follow, Cast first. 0 takes free ones. Else 8009 and 5000.")
+    var port: Int?
 
     @Flag(name: .long, help: "Announce them by mDNS on this machine's network.")
-    var announce = false
+    var advertise = false
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Write what was heard to DIR/NAME.wav and what happened to DIR/NAME.ndjson; of a device that is both, to "
+                + "NAME-cast and NAME-raop.",
+            valueName: "dir"), completion: .directory)
+    var record: String?
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Write the root certificate of the Cast receivers, in PEM, for senders that verify devices.",
+            valueName: "file"), completion: .file())
+    var rootOut: String?
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp("Do something wrong on purpose; may be repeated.", valueName: "[name:]fault"),
+        transform: SimulatedFault.init(parsing:))
+    var fault: [SimulatedFault] = []
 
     func validate() throws {
-        if cast + raop == 0 { throw ValidationError("Say what to simulate: --cast, --raop or both.") }
-        if name.count > cast + raop { throw ValidationError("There are more names than receivers.") }
-        if Set(name).count < name.count { throw ValidationError("Give each receiver a name of its own.") }
-        if let bad = name.first(where: { $0.isEmpty || $0.contains("/") || $0.hasPrefix(".") }) {
-            throw ValidationError("“\(bad)” cannot be a name: it names files too.")
+        if let port, !(0...65_535).contains(port) {
+            throw ValidationError("A port is a number from 0 to 65535, not \(port).")
         }
-        for port in [castPort, httpPort, raopPort] where !(0...65_000).contains(port) {
-            throw ValidationError("A port is a number from 0 to 65000, not \(port).")
-        }
+        if rootOut != nil, cast.isEmpty { throw ValidationError("--root-out is of Cast receivers, and there is none.") }
+        _ = try planner(recordingTo: nil).plan()
     }
 
     func run() async throws {
         try await reporting(options) {
-            let house = SimulatedHouse(try plan(), logger: options.logger())
+            // From the first line on Ctrl-C ends it properly, recordings closed.
+            let interrupts = Signals.interrupts()
+            var plan = try planner(recordingTo: try recordingFolder()).plan()
+            plan.announces = advertise
+            if let rootOut { try writeRoot(to: rootOut) }
+            let house = SimulatedHouse(plan, logger: options.logger())
             do {
                 try await house.start()
             } catch let error as SimulatedReceiverError {
                 throw RouterError(
                     .unavailable, "a simulated receiver could not start: \(error)",
-                    hint: "Choose other ports with --cast-port, --http-port or --raop-port")
-            }
-            for receiver in await house.receivers {
-                options.console.out(
-                    "\(receiver.name)\t\(receiver.family.displayName)\t\(receiver.uri)")
+                    hint: "Choose another port or address: NAME@ADDR:PORT, or --port 0 for free ones")
             }
             let events = await house.events()
+            for notice in await house.notices { options.console.err("note: \(Console.clean(notice))") }
+            for receiver in await house.receivers { options.console.out(receiver.line.text) }
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
                     for await (name, event) in events { show(name, event) }
                 }
-                group.addTask { for await _ in Signals.interrupts() { return } }
+                group.addTask { for await _ in interrupts { return } }
                 await group.next()
                 group.cancelAll()
             }
@@ -85,8 +106,14 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    private func plan() throws -> SimulatedHouse.Plan {
-        let folder = try record.map { path in
+    private func planner(recordingTo folder: URL?) -> SimulatePlanner {
+        let password = ProcessInfo.processInfo.environment["ROUTER_PASSWORD"].flatMap { $0.isEmpty ? nil : $0 }
+        return SimulatePlanner(
+            cast: cast, raop: raop, firstPort: port, faults: fault, recordingFolder: folder, password: password)
+    }
+
+    private func recordingFolder() throws -> URL? {
+        try record.map { path in
             let url = URL(fileURLWithPath: path, isDirectory: true)
             do {
                 try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
@@ -97,51 +124,38 @@ struct SimulateCommand: AsyncParsableCommand {
             }
             return url
         }
-        var names = name[...]
-        var plan = SimulatedHouse.Plan()
-        plan.announces = announce
-        for index in 0..<cast {
-            var configuration = SimulatedCastConfiguration(
-                name: names.popFirst() ?? (index == 0 ? "Simulated Cast" : "Simulated Cast \(index + 1)"), host: host,
-                port: castPort == 0 ? 0 : castPort + index, httpPort: httpPort == 0 ? 0 : httpPort + index * 1000)
-            configuration.recordingFolder = folder
-            plan.cast.append(configuration)
+    }
+
+    private func writeRoot(to path: String) throws {
+        let pem: String
+        do {
+            pem = try CastTestAuthority.ofProcess().rootPEM
+        } catch {
+            throw RouterError(.internal, "\(error)")
         }
-        let password = ProcessInfo.processInfo.environment["ROUTER_PASSWORD"]
-        for index in 0..<raop {
-            plan.raop.append(
-                SimulatedRAOPConfiguration(
-                    name: names.popFirst() ?? (index == 0 ? "Simulated Speaker" : "Simulated Speaker \(index + 1)"),
-                    host: host, port: raopPort == 0 ? 0 : raopPort + index, password: password, recordingFolder: folder)
-            )
+        do {
+            try Data(pem.utf8).write(to: URL(fileURLWithPath: path))
+            // For others to read, whatever the umask says: it is public.
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        } catch {
+            throw RouterError(
+                .configuration, "the root certificate cannot be written to \(path)",
+                hint: "Give --root-out a file you may write")
         }
-        return plan
     }
 
     private func show(_ name: String, _ event: SimulatedReceiverEvent) {
         let console = options.console
         if options.output == .json || options.output == .ndjson {
-            if let line = try? Renderer.jsonLine(ShownEvent(name: name, event: event)) { console.out(line) }
-            return
+            var fields = event.details
+            fields["receiver"] = .string(name)
+            fields["event"] = .string(event.word)
+            fields["host_ns"] = .integer(Int(event.hostNanoseconds))
+            return console.out(JSONValue.object(fields).text)
         }
-        guard !options.noProgress else { return }
-        let details = event.details.sorted { $0.key < $1.key }.map { key, value in
-            "\(key)=\((try? Renderer.jsonLine(value)) ?? "")"
-        }.joined(separator: " ")
-        console.out(Console.clean("\(name)\t\(event.word)\t\(details)"))
-    }
-
-    private struct ShownEvent: Encodable {
-        var receiver: String
-        var event: String
-        var hostNanoseconds: Int64
-        var details: [String: JSONValue]
-
-        init(name: String, event: SimulatedReceiverEvent) {
-            receiver = name
-            self.event = event.word
-            hostNanoseconds = event.hostNanoseconds
-            details = event.details
-        }
+        // The clock's marks are for the journal: one for each second of each room.
+        guard !options.noProgress, !options.quiet, event.word != "clock" else { return }
+        let details = event.details.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.text)" }
+        console.err(Console.clean(([name + ":", event.word] + details).joined(separator: " ")))
     }
 }
