@@ -140,7 +140,9 @@ let package = Package(
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
         tests(
             "RouterDaemonTests", ["RouterDaemon", "RouterCore", "RouteBackend", "RouteModel", "RouterTestKit", logging]),
-        tests("RouterCommandsTests", ["RouterCommands", "RouteBackend", "RouteModel", argumentParser]),
+        tests(
+            "RouterCommandsTests",
+            ["RouterCommands", "SimulatedReceivers", "RouteBackend", "RouteModel", argumentParser]),
         tests(
             "SimulatedReceiversTests",
             [

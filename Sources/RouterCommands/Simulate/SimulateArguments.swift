@@ -1,7 +1,9 @@
 /// `--cast` and `--raop` may stand alone: then the receiver gets a name of ours. The argument parser knows no option whose
 /// value may be missing, so the name is put in before it reads the words.
 enum SimulateArguments {
-    static let names = ["--cast": "Simulated Cast", "--raop": "Simulated Speaker"]
+    static let castName = "Simulated Cast"
+    static let raopName = "Simulated Speaker"
+    private static let names = ["--cast": castName, "--raop": raopName]
 
     /// The words after `router`, with a name for each receiver that was given none.
     static func complete(_ arguments: [String]) -> [String] {

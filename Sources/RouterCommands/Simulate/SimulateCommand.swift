@@ -10,7 +10,8 @@ struct SimulateCommand: AsyncParsableCommand {
         discussion: """
             They speak the real protocols on real sockets and play what they are sent in real time. Each prints a line of \
             JSON when it listens; what happens then goes to standard error, or with -o ndjson to standard output. \
-            Ctrl-C stops them.
+            Without --cast and --raop \
+            there is one of each. Ctrl-C stops them.
 
               router simulate --cast
               router simulate --cast TV --raop Kitchen --record /tmp/heard
@@ -68,10 +69,12 @@ struct SimulateCommand: AsyncParsableCommand {
     var fault: [SimulatedFault] = []
 
     func validate() throws {
-        if let port, !(0...65_535).contains(port) {
-            throw ValidationError("A port is a number from 0 to 65535, not \(port).")
+        if let port, !(0...65_000).contains(port) {
+            throw ValidationError("A port is a number from 0 to 65000, not \(port).")
         }
-        if rootOut != nil, cast.isEmpty { throw ValidationError("--root-out is of Cast receivers, and there is none.") }
+        if rootOut != nil, cast.isEmpty, !raop.isEmpty {
+            throw ValidationError("--root-out is of Cast receivers, and there is none.")
+        }
         _ = try planner(recordingTo: nil).plan()
     }
 
@@ -108,8 +111,11 @@ struct SimulateCommand: AsyncParsableCommand {
 
     private func planner(recordingTo folder: URL?) -> SimulatePlanner {
         let password = ProcessInfo.processInfo.environment["ROUTER_PASSWORD"].flatMap { $0.isEmpty ? nil : $0 }
+        let none = cast.isEmpty && raop.isEmpty
         return SimulatePlanner(
-            cast: cast, raop: raop, firstPort: port, faults: fault, recordingFolder: folder, password: password)
+            cast: none ? [SimulatedReceiverSpec(name: SimulateArguments.castName)] : cast,
+            raop: none ? [SimulatedReceiverSpec(name: SimulateArguments.raopName)] : raop, firstPort: port,
+            faults: fault, recordingFolder: folder, password: password)
     }
 
     private func recordingFolder() throws -> URL? {

@@ -24,9 +24,6 @@ struct SimulatePlanner {
 
     /// Throws `ValidationError`.
     func plan() throws -> SimulatedHouse.Plan {
-        guard !cast.isEmpty || !raop.isEmpty else {
-            throw ValidationError("Say what to simulate: --cast, --raop or both.")
-        }
         try checkNames()
         let ports = try ports()
         var plan = SimulatedHouse.Plan()

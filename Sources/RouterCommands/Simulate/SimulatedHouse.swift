@@ -61,6 +61,8 @@ actor SimulatedHouse {
     private var publisher: AvahiPublisher?
     private var cast: [SimulatedCastReceiver] = []
     private var raop: [SimulatedRAOPReceiver] = []
+    /// What mDNS is to say.
+    private var services: [PublishedService] = []
     private var announced: [any PublishedHandle] = []
     private(set) var receivers: [Receiver] = []
     /// What is not as it was asked for.
@@ -77,6 +79,7 @@ actor SimulatedHouse {
         do {
             for configuration in plan.cast { try await start(configuration) }
             for configuration in plan.raop { try await start(configuration) }
+            try await announceAll()
         } catch {
             await stop()
             throw error
@@ -99,7 +102,7 @@ actor SimulatedHouse {
                 name: configuration.name, proto: .cast, host: configuration.host, port: ports.port,
                 httpPort: ports.httpPort, id: configuration.deviceID, recording: file?.appendingPathExtension("wav"),
                 journal: file?.appendingPathExtension("ndjson")))
-        try await announce(
+        services.append(
             PublishedService(
                 type: "_googlecast._tcp", name: configuration.name, port: ports.port, txt: await receiver.txtRecord,
                 address: configuration.host))
@@ -117,18 +120,25 @@ actor SimulatedHouse {
                 id: String(receiver.serviceName.prefix { $0 != "@" }),
                 facts: configuration.password == nil ? [:] : ["pw": "true"],
                 recording: file?.appendingPathExtension("wav"), journal: file?.appendingPathExtension("ndjson")))
-        try await announce(
+        services.append(
             PublishedService(
                 type: "_raop._tcp", name: receiver.serviceName, port: port, txt: receiver.txtRecord,
                 address: configuration.host))
     }
 
-    private func announce(_ service: PublishedService) async throws {
+    /// All at once: each takes Avahi a second, in which it asks whether the name is free.
+    private func announceAll() async throws {
         guard let publisher else { return }
-        let publication = try await publisher.publication(of: service)
-        announced.append(publication)
-        if publication.name != service.name {
-            notices.append("\(service.name) is announced as \(publication.name): the name was taken on this network")
+        try await withThrowingTaskGroup(of: (String, AvahiPublication).self) { group in
+            for service in services {
+                group.addTask { (service.name, try await publisher.publication(of: service)) }
+            }
+            for try await (name, publication) in group {
+                announced.append(publication)
+                if publication.name != name {
+                    notices.append("\(name) is announced as \(publication.name): the name was taken on this network")
+                }
+            }
         }
     }
 
@@ -162,6 +172,7 @@ actor SimulatedHouse {
         for receiver in cast { await receiver.stop() }
         for receiver in raop { await receiver.stop() }
         announced = []
+        services = []
         cast = []
         raop = []
     }
