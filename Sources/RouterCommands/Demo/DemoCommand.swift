@@ -12,6 +12,9 @@ struct DemoCommand: AsyncParsableCommand {
             Starts a house of four rooms in this process: two AirPlay speakers, a Google Cast one, and a device that is \
             both. Plays a small album of two tones to all of them over the real protocols, and then listens to what each \
             recorded. Needs ffmpeg and no network. Exits 0 only when every room heard everything.
+
+              router demo
+              Tests/lab.sh -- router demo --mdns    in a network of its own, each room at its address
             """)
 
     @OptionGroup var options: GlobalOptions
