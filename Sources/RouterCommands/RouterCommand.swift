@@ -44,5 +44,7 @@ public struct RouterCommand: AsyncParsableCommand {
 /// The whole program.
 public enum RouterProgram {
     /// Reads the process's arguments, does what they say and exits with the status of `interfaces.md` 1.3.
-    public static func run() async { await RouterCommand.main() }
+    public static func run() async {
+        await RouterCommand.main(SimulateArguments.complete(Array(CommandLine.arguments.dropFirst())))
+    }
 }

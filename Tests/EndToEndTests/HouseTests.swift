@@ -81,10 +81,12 @@ struct HouseTests {
         await speaker.stop()
     }
 
-    @Test("router demo hears both tones in both rooms")
+    @Test("router demo hears both tones in all four rooms, and by one protocol only in the one that speaks both")
     func demo() async throws {
         let result = try await RouterProcess.run(["demo"])
         #expect(result.status == 0, "\(result.output)\(result.errors)")
-        #expect(result.output.contains("Sound really came out"), "\(result.output)")
+        #expect(result.output.contains("Sound really came out, in all four rooms"), "\(result.output)")
+        #expect(result.output.contains("Bedroom is one device that speaks both"), "\(result.output)")
+        #expect(result.output.contains("heard nothing, as it should"), "\(result.output)")
     }
 }

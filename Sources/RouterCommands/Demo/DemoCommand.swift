@@ -9,12 +9,12 @@ struct DemoCommand: AsyncParsableCommand {
         commandName: "demo",
         abstract: "Play to a simulated house and prove that sound came out.",
         discussion: """
-            Starts a house of four rooms in this process, two with AirPlay, one with Google Cast and one whose device \
-            speaks both; plays a small album of two tones to all of them over the real protocols, and then listens to what \
-            each of them recorded. Needs ffmpeg and no network.
+            Starts a house of four rooms in this process: two AirPlay speakers, a Google Cast one, and a device that is \
+            both. Plays a small album of two tones to all of them over the real protocols, and then listens to what each \
+            recorded. Needs ffmpeg and no network. Exits 0 only when every room heard everything.
 
               router demo
-              router demo --mdns
+              Tests/lab.sh -- router demo --mdns    in a network of its own, each room at its address
             """)
 
     @OptionGroup var options: GlobalOptions
@@ -22,131 +22,121 @@ struct DemoCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Announce the house by mDNS, and find it by mDNS, as real receivers are.")
     var mdns = false
 
-    @Option(name: .long, help: "The address the house listens on.")
-    var host = "127.0.0.1"
-
-    private static let tones = [440, 660]
-    private static let trackSeconds = 4.0
-
     func run() async throws {
         try await reporting(options) {
             let folder = FileManager.default.temporaryDirectory
                 .appendingPathComponent("router-demo-\(UUID().uuidString)", isDirectory: true)
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(at: folder) }
-            let album = folder.appendingPathComponent("Two Tones", isDirectory: true)
-            try makeAlbum(in: album)
             let heard = folder.appendingPathComponent("heard", isDirectory: true)
-            let house = SimulatedHouse(try plan(recording: heard), logger: options.logger())
-            try await house.start()
+            try FileManager.default.createDirectory(at: heard, withIntermediateDirectories: true)
+            let album = DemoAlbum(folder: folder.appendingPathComponent("Two Tones", isDirectory: true))
+            try album.make()
+
+            let isLab = ProcessInfo.processInfo.environment["ROUTER_LAB"] == "1"
+            var plan = try DemoHouse.plan(recordingTo: heard, eachAtItsAddress: mdns && isLab)
+            plan.announces = mdns
+            let house = SimulatedHouse(plan, logger: options.logger())
+            do {
+                try await house.start()
+            } catch let error as SimulatedReceiverError {
+                throw RouterError(.unavailable, "a simulated receiver could not start: \(error)")
+            }
             let receivers = await house.receivers
-            let played: Result<Int32, any Error>
+            let played: Result<(status: Int32, chosen: RouteFamily?), any Error>
             do {
                 played = .success(try await play(album, to: receivers))
             } catch {
                 played = .failure(error)
             }
             await house.stop()
-            let status = try played.get()
+            let (status, chosen) = try played.get()
             guard status == 0 else { return status }
-            return try listen(receivers) ? 0 : 1
+            return try listen(to: receivers, album, chosen: chosen) ? 0 : 1
         }
     }
 
-    /// Two AirPlay rooms, a Cast room, and one whose device speaks both.
-    private func plan(recording heard: URL) throws -> SimulatedHouse.Plan {
-        // One folder for each kind: the device that is both would write one file twice.
-        let folders = try ["airplay", "cast"].map { name in
-            let folder = heard.appendingPathComponent(name, isDirectory: true)
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            return folder
-        }
-        var plan = SimulatedHouse.Plan()
-        plan.announces = mdns
-        plan.raop = ["Kitchen", "Study", "Bedroom"].map {
-            SimulatedRAOPConfiguration(name: $0, host: host, port: 0, recordingFolder: folders[0])
-        }
-        plan.cast = ["Living Room", "Bedroom"].map {
-            var configuration = SimulatedCastConfiguration(name: $0, host: host, port: 0, httpPort: 0)
-            configuration.recordingFolder = folders[1]
-            return configuration
-        }
-        return plan
-    }
-
-    private func play(_ album: URL, to receivers: [SimulatedHouse.Receiver]) async throws -> Int32 {
+    /// The exit status, and by what the device that is both was played.
+    private func play(
+        _ album: DemoAlbum, to receivers: [SimulatedHouse.Receiver]
+    ) async throws -> (status: Int32, chosen: RouteFamily?) {
         let console = options.console
-        let rooms = rooms(of: receivers)
-        console.out("A simulated house:")
-        for room in rooms {
-            let kinds = receivers.filter { $0.name == room }.map(\.family.displayName)
-            console.out("  \(room): \(kinds.joined(separator: " and "))")
-        }
         var setup = try options.setup(discovers: mdns)
         setup.configuration = RouterConfiguration()
         setup.configuration.mediaPort = 0
         setup.storePath = nil
         setup.deviceURIs = mdns ? [] : receivers.map(\.uri)
-        console.out("router play '\(album.lastPathComponent)' \(rooms.map { "-r '\($0)'" }.joined(separator: " "))")
-        let request = PlayRequest(what: [album.path], rooms: rooms)
         return try await InProcessRouter.run(setup) { control in
-            try await PlaySession(options: options, detach: false, control: control).run(request)
-        }
-    }
-
-    private func rooms(of receivers: [SimulatedHouse.Receiver]) -> [String] {
-        Set(receivers.map(\.name)).sorted()
-    }
-
-    /// Two FLAC files of one tone each, with tags and a cover.
-    private func makeAlbum(in folder: URL) throws {
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        for (index, tone) in Self.tones.enumerated() {
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-            process.arguments = [
-                "ffmpeg", "-v", "error", "-nostdin", "-f", "lavfi", "-i",
-                "sine=frequency=\(tone):sample_rate=44100:duration=\(Self.trackSeconds),volume=8dB", "-ac", "2",
-                "-metadata", "title=\(tone) hertz", "-metadata", "artist=The Oscillators", "-metadata",
-                "album=Two Tones", "-metadata", "track=\(index + 1)",
-                folder.appendingPathComponent("\(index + 1) \(tone) hertz.flac").path,
-            ]
-            do {
-                try process.run()
-            } catch {
-                throw missingFFmpeg
+            console.out(console.styled(mdns ? "A simulated house, found by mDNS:" : "A simulated house:", .bold))
+            let routes = try await control.routes(settle: true).routes
+            for room in DemoHouse.rooms {
+                let found = routes.filter { $0.name == room }
+                guard found.count == 1 else {
+                    throw RouterError(.routeNotFound, "\(room) is there \(found.count) times, and should be once")
+                }
+                let endpoints = found[0].endpoints.map { "\($0.protocol.displayName) at \($0.address)" }
+                console.out("  \(Self.column(room)) \(endpoints.joined(separator: " and "))")
             }
-            process.waitUntilExit()
-            guard process.terminationStatus == 0 else { throw missingFFmpeg }
+            let request = PlayRequest(what: [album.folder.path], rooms: DemoHouse.rooms)
+            let both = PlayRequest(what: [album.folder.path], rooms: [DemoHouse.both])
+            let choice = try await control.explain(both).first
+            if let choice { explain(choice) }
+            let rooms = DemoHouse.rooms.map { $0.contains(" ") ? "-r '\($0)'" : "-r \($0)" }
+            console.out(
+                console.styled("$ router play '\(album.folder.lastPathComponent)' ", .bold)
+                    + rooms.joined(separator: " "))
+            let status = try await PlaySession(options: options, detach: false, control: control).run(request)
+            return (status, choice?.chosen?.endpoint.protocol.family)
         }
     }
 
-    private var missingFFmpeg: RouterError {
-        RouterError(
-            .dependencyMissing, "ffmpeg is needed to make the demo's sound, and did not run",
-            hint: "Install it: apt-get install ffmpeg")
+    private func explain(_ choice: RouteChoice) {
+        guard let chosen = choice.chosen else { return }
+        let console = options.console
+        console.out(
+            "\(choice.name) is one device that speaks both, and is played to by \(chosen.endpoint.protocol.displayName):"
+        )
+        for reason in chosen.reasons { console.out("  \(Console.clean(reason))") }
+        if !chosen.losses.isEmpty { console.out("  gives up: \(chosen.losses.joined(separator: ", "))") }
+        for other in choice.candidates where other.endpoint.id != chosen.endpoint.id {
+            console.out("  not \(other.endpoint.protocol.displayName): \(other.reasons.joined(separator: "; "))")
+        }
     }
 
-    /// Listens to each recording; true when every room heard every tone for nearly all of its length.
-    private func listen(_ receivers: [SimulatedHouse.Receiver]) throws -> Bool {
+    /// Listens to each recording; true when every room heard every tone for nearly all of its length, and the device that
+    /// is both by the chosen protocol alone.
+    private func listen(
+        to receivers: [SimulatedHouse.Receiver], _ album: DemoAlbum, chosen: RouteFamily?
+    ) throws -> Bool {
         let console = options.console
         var complete = true
-        console.out("What the receivers recorded:")
-        for room in rooms(of: receivers) {
-            // Of a device that is both, what played is what was chosen.
-            let checks = try receivers.filter { $0.name == room }.compactMap(\.recording)
-                .filter { FileManager.default.fileExists(atPath: $0) }
-                .map { try ToneCheck(wav: URL(fileURLWithPath: $0), tones: Self.tones) }
-            let check = checks.max { $0.seconds.values.reduce(0, +) < $1.seconds.values.reduce(0, +) }
-            let story = Self.tones.map { tone in
-                String(format: "%d Hz for %.1f s", tone, check?.seconds[tone] ?? 0)
+        console.out(console.styled("What the receivers recorded:", .bold))
+        for room in DemoHouse.rooms {
+            for receiver in receivers where receiver.name == room {
+                guard let recording = receiver.recording else { continue }
+                let check = try ToneCheck(wav: recording, tones: DemoAlbum.tones)
+                let isSilent = room == DemoHouse.both && receiver.family != chosen
+                let isRight: Bool
+                let story: String
+                if isSilent {
+                    isRight = check.seconds.isEmpty
+                    story = isRight ? "heard nothing, as it should" : "heard what it should not have"
+                } else {
+                    isRight = DemoAlbum.tones.allSatisfy { (check.seconds[$0] ?? 0) >= DemoAlbum.trackSeconds - 0.3 }
+                    story =
+                        "heard "
+                        + DemoAlbum.tones.map { String(format: "%d Hz for %.1f s", $0, check.seconds[$0] ?? 0) }
+                        .joined(separator: ", then ")
+                }
+                complete = complete && isRight
+                let mark = isRight ? console.styled("✓", .green) : console.styled("✗", .red)
+                console.out("  \(mark) \(Self.column(room)) \(Self.column(receiver.family.displayName)) \(story)")
             }
-            let whole = Self.tones.allSatisfy { (check?.seconds[$0] ?? 0) >= Self.trackSeconds - 0.3 }
-            complete = complete && whole
-            let mark = whole ? console.styled("✓", .green) : console.styled("✗", .red)
-            console.out("  \(mark) \(room) heard \(story.joined(separator: ", then "))")
         }
-        console.out(complete ? "Sound really came out, in every room." : "Something is missing.")
+        console.out(complete ? "Sound really came out, in all four rooms." : "Something is missing.")
         return complete
+    }
+
+    private static func column(_ text: String) -> String {
+        text.padding(toLength: max(12, text.count), withPad: " ", startingAt: 0)
     }
 }

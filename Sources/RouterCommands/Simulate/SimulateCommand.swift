@@ -8,84 +8,94 @@ struct SimulateCommand: AsyncParsableCommand {
         commandName: "simulate",
         abstract: "Run simulated receivers that any sender can play to.",
         discussion: """
-            They speak the real protocols on real sockets, and play what they are sent in real time. Each prints one line \
-            of JSON when it listens; what happens is told on standard error. With --record, what was heard is written to \
-            NAME.wav and what happened to NAME.ndjson. Ctrl-C stops them. Without --cast and --raop there is one of each.
+            They speak the real protocols on real sockets and play what they are sent in real time. Each prints a line of \
+            JSON when it listens; what happens then goes to standard error, or with -o ndjson to standard output. \
+            Without --cast and --raop \
+            there is one of each. Ctrl-C stops them.
 
-              router simulate
+              router simulate --cast
               router simulate --cast TV --raop Kitchen --record /tmp/heard
-              router simulate --raop Kitchen@10.77.0.1 --raop Study@10.77.0.2:5001
-              router simulate --cast TV --fault load-failed=905
-              ROUTER_PASSWORD=secret router simulate --raop Kitchen
+              router simulate --raop Kitchen --raop Study --fault Study:lose=3
+              router simulate --cast TV@10.0.0.5 --raop TV@10.0.0.5 --advertise
+              ROUTER_PASSWORD=secret router simulate --raop
+
+            One NAME given to both at one ADDR is one device that is both. Faults: \(SimulatedFault.words). With NAME: before a fault it is of that receiver only.
             """)
 
     @OptionGroup var options: GlobalOptions
 
-    @Option(help: ArgumentHelp("A Google Cast receiver; may be repeated.", valueName: "name[@addr[:port]]"))
-    var cast: [SimulatedPlace] = []
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Run a Google Cast receiver; may be repeated, and stand without a value.",
+            valueName: "name[@addr[:port]]"), transform: SimulatedReceiverSpec.init(parsing:))
+    var cast: [SimulatedReceiverSpec] = []
 
     @Option(
+        name: .long,
         help: ArgumentHelp(
-            "An AirPlay 1 (RAOP) receiver; may be repeated. ROUTER_PASSWORD makes them ask for a password.",
-            valueName: "name[@addr[:port]]"))
-    var raop: [SimulatedPlace] = []
+            "Run an AirPlay 1 (RAOP) receiver; may be repeated, and stand without a value. ROUTER_PASSWORD makes it ask "
+                + "for a password.",
+            valueName: "name[@addr[:port]]"), transform: SimulatedReceiverSpec.init(parsing:))
+    var raop: [SimulatedReceiverSpec] = []
 
     @Option(
-        help: ArgumentHelp(
-            "The first receiver's port; the next ones follow, Cast receivers first. 0 takes free ones.",
-            discussion: "Without it Cast receivers begin at 8009 and AirPlay ones at 5000."))
+        name: .long,
+        help: "The first receiver's port; the next ones follow, Cast first. 0 takes free ones. Else 8009 and 5000.")
     var port: Int?
 
-    @Flag(help: "Announce them by mDNS on this machine's network.")
+    @Flag(name: .long, help: "Announce them by mDNS on this machine's network.")
     var advertise = false
 
     @Option(
-        help: ArgumentHelp("Write what was heard, and what happened, to this folder.", valueName: "dir"),
-        completion: .directory)
+        name: .long,
+        help: ArgumentHelp(
+            "Write what was heard to DIR/NAME.wav and what happened to DIR/NAME.ndjson; of a device that is both, to "
+                + "NAME-cast and NAME-raop.",
+            valueName: "dir"), completion: .directory)
     var record: String?
 
     @Option(
+        name: .long,
         help: ArgumentHelp(
-            "Write the root certificate of the Cast receivers to this file, for senders that verify devices.",
+            "Write the root certificate of the Cast receivers, in PEM, for senders that verify devices.",
             valueName: "file"), completion: .file())
     var rootOut: String?
 
     @Option(
-        help: ArgumentHelp(
-            "Something that goes wrong; may be repeated: \(SimulatedFault.words).", valueName: "[name:]fault"))
+        name: .long,
+        help: ArgumentHelp("Do something wrong on purpose; may be repeated.", valueName: "[name:]fault"),
+        transform: SimulatedFault.init(parsing:))
     var fault: [SimulatedFault] = []
 
     func validate() throws {
-        // One of each kind may share a name: that is a device that speaks both.
-        for list in [cast, raop] where Set(list.map(\.name)).count < list.count {
-            throw ValidationError("Give each receiver of a kind a name of its own.")
-        }
-        let names = (cast + raop).map(\.name)
         if let port, !(0...65_000).contains(port) {
             throw ValidationError("A port is a number from 0 to 65000, not \(port).")
         }
-        for fault in fault {
-            if let name = fault.receiver, !names.contains(name) {
-                throw ValidationError("There is no receiver “\(name)” to have a fault.")
-            }
+        if rootOut != nil, cast.isEmpty, !raop.isEmpty {
+            throw ValidationError("--root-out is of Cast receivers, and there is none.")
         }
+        _ = try planner(recordingTo: nil).plan()
     }
 
     func run() async throws {
         try await reporting(options) {
+            // From the first line on Ctrl-C ends it properly, recordings closed.
             let interrupts = Signals.interrupts()
-            try writeRoot()
-            let house = SimulatedHouse(try plan(), logger: options.logger())
+            var plan = try planner(recordingTo: try recordingFolder()).plan()
+            plan.announces = advertise
+            if let rootOut { try writeRoot(to: rootOut) }
+            let house = SimulatedHouse(plan, logger: options.logger())
             do {
                 try await house.start()
             } catch let error as SimulatedReceiverError {
                 throw RouterError(
                     .unavailable, "a simulated receiver could not start: \(error)",
-                    hint: "Choose other ports with --port, or another address: NAME@ADDR:PORT")
+                    hint: "Choose another port or address: NAME@ADDR:PORT, or --port 0 for free ones")
             }
-            for notice in await house.notices { options.report.say(notice) }
-            for receiver in await house.receivers { options.console.out(try Renderer.jsonLine(receiver)) }
             let events = await house.events()
+            for notice in await house.notices { options.console.err("note: \(Console.clean(notice))") }
+            for receiver in await house.receivers { options.console.out(receiver.line.text) }
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
                     for await (name, event) in events { show(name, event) }
@@ -99,68 +109,18 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    private func writeRoot() throws {
-        guard let rootOut else { return }
-        do {
-            try Data(CastTestAuthority.ofProcess().rootPEM.utf8).write(to: URL(fileURLWithPath: rootOut))
-        } catch let error as SimulatedReceiverError {
-            throw RouterError(.internal, "the root certificate could not be made: \(error)")
-        } catch {
-            throw RouterError(
-                .configuration, "the file \(rootOut) cannot be written", hint: "Give --root-out a file you may write to"
-            )
-        }
-    }
-
-    /// What is to run, from the command line.
-    func plan() throws -> SimulatedHouse.Plan {
+    private func planner(recordingTo folder: URL?) -> SimulatePlanner {
+        let password = ProcessInfo.processInfo.environment["ROUTER_PASSWORD"].flatMap { $0.isEmpty ? nil : $0 }
         let none = cast.isEmpty && raop.isEmpty
-        let cast = none ? [SimulatedPlace(name: "Simulated Cast")] : cast
-        let raop = none ? [SimulatedPlace(name: "Simulated Speaker")] : raop
-        let password = ProcessInfo.processInfo.environment["ROUTER_PASSWORD"]
-        var plan = SimulatedHouse.Plan()
-        plan.announces = advertise
-        var next = port
-        // On an address of its own each takes the usual port.
-        var taken: Set<String> = []
-        func choose(_ place: SimulatedPlace, _ host: String, usual: Int) -> Int {
-            if let port = place.port { return port }
-            if let port = next {
-                next = port == 0 ? 0 : port + 1
-                return port
-            }
-            var port = usual
-            while !taken.insert("\(host) \(port)").inserted { port += 1 }
-            return port
-        }
-        for place in cast {
-            let host = place.host ?? "127.0.0.1"
-            var configuration = SimulatedCastConfiguration(
-                name: place.name, host: host, port: choose(place, host, usual: 8009), httpPort: 8008)
-            configuration.recordingFolder = try recordingFolder(raop.contains { $0.name == place.name } ? "cast" : nil)
-            for fault in faults(of: place) { try fault.apply(to: &configuration) }
-            plan.cast.append(configuration)
-        }
-        for place in raop {
-            let host = place.host ?? "127.0.0.1"
-            var configuration = SimulatedRAOPConfiguration(
-                name: place.name, host: host, port: choose(place, host, usual: 5000), password: password,
-                recordingFolder: try recordingFolder(cast.contains { $0.name == place.name } ? "airplay" : nil))
-            for fault in faults(of: place) { try fault.apply(to: &configuration) }
-            plan.raop.append(configuration)
-        }
-        return plan
+        return SimulatePlanner(
+            cast: none ? [SimulatedReceiverSpec(name: SimulateArguments.castName)] : cast,
+            raop: none ? [SimulatedReceiverSpec(name: SimulateArguments.raopName)] : raop, firstPort: port,
+            faults: fault, recordingFolder: folder, password: password)
     }
 
-    private func faults(of place: SimulatedPlace) -> [SimulatedFault] {
-        fault.filter { $0.receiver == nil || $0.receiver == place.name }
-    }
-
-    /// - Parameter kind: for receivers that share a name, a folder of each kind keeps their recordings apart.
-    private func recordingFolder(_ kind: String?) throws -> URL? {
+    private func recordingFolder() throws -> URL? {
         try record.map { path in
-            var url = URL(fileURLWithPath: path, isDirectory: true)
-            if let kind { url.appendPathComponent(kind, isDirectory: true) }
+            let url = URL(fileURLWithPath: path, isDirectory: true)
             do {
                 try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
             } catch {
@@ -172,30 +132,36 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
+    private func writeRoot(to path: String) throws {
+        let pem: String
+        do {
+            pem = try CastTestAuthority.ofProcess().rootPEM
+        } catch {
+            throw RouterError(.internal, "\(error)")
+        }
+        do {
+            try Data(pem.utf8).write(to: URL(fileURLWithPath: path))
+            // For others to read, whatever the umask says: it is public.
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        } catch {
+            throw RouterError(
+                .configuration, "the root certificate cannot be written to \(path)",
+                hint: "Give --root-out a file you may write")
+        }
+    }
+
     private func show(_ name: String, _ event: SimulatedReceiverEvent) {
         let console = options.console
         if options.output == .json || options.output == .ndjson {
-            if let line = try? Renderer.jsonLine(ShownEvent(name: name, event: event)) { console.out(line) }
-            return
+            var fields = event.details
+            fields["receiver"] = .string(name)
+            fields["event"] = .string(event.word)
+            fields["host_ns"] = .integer(Int(event.hostNanoseconds))
+            return console.out(JSONValue.object(fields).text)
         }
-        guard !options.noProgress, !options.quiet else { return }
-        let details = event.details.sorted { $0.key < $1.key }.map { key, value in
-            "\(key)=\((try? Renderer.jsonLine(value)) ?? "")"
-        }.joined(separator: " ")
-        console.err(Console.clean("\(name): \(event.word) \(details)"))
-    }
-
-    private struct ShownEvent: Encodable {
-        var receiver: String
-        var event: String
-        var hostNanoseconds: Int64
-        var details: [String: JSONValue]
-
-        init(name: String, event: SimulatedReceiverEvent) {
-            receiver = name
-            self.event = event.word
-            hostNanoseconds = event.hostNanoseconds
-            details = event.details
-        }
+        // The clock's marks are for the journal: one for each second of each room.
+        guard !options.noProgress, !options.quiet, event.word != "clock" else { return }
+        let details = event.details.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.text)" }
+        console.err(Console.clean(([name + ":", event.word] + details).joined(separator: " ")))
     }
 }

@@ -13,27 +13,60 @@ actor SimulatedHouse {
         var announces = false
     }
 
-    /// One receiver that runs.
-    struct Receiver: Sendable, Encodable {
+    /// One receiver that listens.
+    struct Receiver: Sendable {
         var name: String
-        var family: RouteFamily
+        var proto: RouteProtocol
         var host: String
         var port: Int
+        /// Of eureka_info; nil without.
+        var httpPort: Int?
+        var id: String
+        /// What a TXT record would say and a sender without discovery must know.
+        var facts: [String: String] = [:]
+        /// The recording of what it played and the journal of what happened, where it writes any.
+        var recording: URL?
+        var journal: URL?
+
+        var family: RouteFamily { proto.family }
+        /// The scheme of its URI and the word of its option.
+        var kind: String { family == .cast ? "cast" : "raop" }
+
         /// What `--device` takes.
-        var uri: String
-        /// The recording of what it played, where it records.
-        var recording: String?
+        var uri: String {
+            var uri = URLComponents()
+            uri.scheme = kind
+            uri.host = host.contains(":") ? "[\(host)]" : host
+            uri.port = port
+            uri.queryItems =
+                [URLQueryItem(name: "name", value: name)]
+                + facts.sorted { $0.key < $1.key }.map { URLQueryItem(name: $0.key, value: $0.value) }
+            return uri.string ?? "\(kind)://\(host):\(port)"
+        }
+
+        /// One line of JSON.
+        var line: JSONValue {
+            [
+                "event": "listening", "name": .string(name), "kind": .string(kind),
+                "protocol": .string(proto.displayName), "uri": .string(uri), "host": .string(host),
+                "port": .integer(port), "httpPort": httpPort.map { .integer($0) } ?? .null, "id": .string(id),
+                "recording": recording.map { .string($0.path) } ?? .null,
+                "journal": journal.map { .string($0.path) } ?? .null,
+            ]
+        }
     }
 
     private let plan: Plan
     private let logger: Logger
+    private var publisher: AvahiPublisher?
     private var cast: [SimulatedCastReceiver] = []
     private var raop: [SimulatedRAOPReceiver] = []
+    /// What mDNS is to say.
     private var services: [PublishedService] = []
     private var announced: [any PublishedHandle] = []
     private(set) var receivers: [Receiver] = []
-    /// What runs otherwise than planned.
-    private(set) var notices: [Notice] = []
+    /// What is not as it was asked for.
+    private(set) var notices: [String] = []
 
     init(_ plan: Plan, logger: Logger) {
         self.plan = plan
@@ -41,10 +74,12 @@ actor SimulatedHouse {
     }
 
     func start() async throws {
+        // One for all: services of one address share its host record.
+        if plan.announces { publisher = AvahiPublisher() }
         do {
             for configuration in plan.cast { try await start(configuration) }
             for configuration in plan.raop { try await start(configuration) }
-            if plan.announces { try await announce() }
+            try await announceAll()
         } catch {
             await stop()
             throw error
@@ -54,15 +89,19 @@ actor SimulatedHouse {
     private func start(_ configuration: SimulatedCastConfiguration) async throws {
         let receiver = try SimulatedCastReceiver(configuration, logger: logger)
         let ports = try await receiver.start()
+        cast.append(receiver)
         if let wanted = configuration.httpPort, ports.httpPort == nil {
             notices.append(
-                Notice(
-                    .warning,
-                    "\(configuration.name) has no set-up page (eureka_info): port \(wanted) of \(configuration.host) is taken"
-                ))
+                "\(configuration.name) has no eureka_info: port \(wanted) of \(configuration.host) is taken or not allowed"
+            )
         }
-        cast.append(receiver)
-        add(configuration.name, .cast, "cast", configuration.host, ports.port, configuration.recordingFolder)
+        let file = configuration.recordingFolder?
+            .appendingPathComponent(configuration.recordingName ?? configuration.name)
+        receivers.append(
+            Receiver(
+                name: configuration.name, proto: .cast, host: configuration.host, port: ports.port,
+                httpPort: ports.httpPort, id: configuration.deviceID, recording: file?.appendingPathExtension("wav"),
+                journal: file?.appendingPathExtension("ndjson")))
         services.append(
             PublishedService(
                 type: "_googlecast._tcp", name: configuration.name, port: ports.port, txt: await receiver.txtRecord,
@@ -73,32 +112,33 @@ actor SimulatedHouse {
         let receiver = SimulatedRAOPReceiver(configuration, clock: SystemHostClock(), logger: logger)
         let port = try await receiver.start()
         raop.append(receiver)
-        add(configuration.name, .airplay, "raop", configuration.host, port, configuration.recordingFolder)
+        let file = configuration.recordingFolder?
+            .appendingPathComponent(configuration.recordingName ?? configuration.name)
+        receivers.append(
+            Receiver(
+                name: configuration.name, proto: .raop, host: configuration.host, port: port,
+                id: String(receiver.serviceName.prefix { $0 != "@" }),
+                facts: configuration.password == nil ? [:] : ["pw": "true"],
+                recording: file?.appendingPathExtension("wav"), journal: file?.appendingPathExtension("ndjson")))
         services.append(
             PublishedService(
                 type: "_raop._tcp", name: receiver.serviceName, port: port, txt: receiver.txtRecord,
                 address: configuration.host))
     }
 
-    private func add(
-        _ name: String, _ family: RouteFamily, _ scheme: String, _ host: String, _ port: Int, _ folder: URL?
-    ) {
-        var uri = URLComponents()
-        uri.scheme = scheme
-        uri.host = host
-        uri.port = port
-        uri.queryItems = [URLQueryItem(name: "name", value: name)]
-        receivers.append(
-            Receiver(
-                name: name, family: family, host: host, port: port, uri: uri.string ?? "\(scheme)://\(host):\(port)",
-                recording: folder?.appendingPathComponent("\(name).wav").path))
-    }
-
-    /// All at once: each is probed for on the network for about a second.
-    private func announce() async throws {
-        try await withThrowingTaskGroup(of: (any PublishedHandle).self) { group in
-            for service in services { group.addTask { try await AvahiPublisher().publish(service) } }
-            for try await handle in group { announced.append(handle) }
+    /// All at once: each takes Avahi a second, in which it asks whether the name is free.
+    private func announceAll() async throws {
+        guard let publisher else { return }
+        try await withThrowingTaskGroup(of: (String, AvahiPublication).self) { group in
+            for service in services {
+                group.addTask { (service.name, try await publisher.publication(of: service)) }
+            }
+            for try await (name, publication) in group {
+                announced.append(publication)
+                if publication.name != name {
+                    notices.append("\(name) is announced as \(publication.name): the name was taken on this network")
+                }
+            }
         }
     }
 
@@ -127,9 +167,12 @@ actor SimulatedHouse {
 
     func stop() async {
         for handle in announced { await handle.withdraw() }
+        publisher?.close()
+        publisher = nil
         for receiver in cast { await receiver.stop() }
         for receiver in raop { await receiver.stop() }
         announced = []
+        services = []
         cast = []
         raop = []
     }

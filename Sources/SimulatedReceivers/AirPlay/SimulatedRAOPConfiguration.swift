@@ -36,6 +36,8 @@ public struct SimulatedRAOPConfiguration: Sendable {
     public var initialVolume: Double
     /// Where `NAME.wav` and `NAME.ndjson` are written. None are without a folder.
     public var recordingFolder: URL?
+    /// What those files are called in place of the name.
+    public var recordingName: String?
     public var faults: SimulatedRAOPFaults
 
     public init(
@@ -98,6 +100,8 @@ public struct SimulatedRAOPFaults: Sendable {
     public var ignoresTiming = false
     /// Never asks for a lost packet again.
     public var ignoresGaps = false
+    /// Closes every TCP connection as soon as it is there.
+    public var refusesConnections = false
     /// Another sender plays: ANNOUNCE gets 453.
     public var isBusy = false
     /// `CSeq` of the answers.

@@ -13,7 +13,7 @@ import RouteBackend
 /// what was lost and nothing for pauses. `NAME.ndjson` tells what happened; its `clock` lines say which frame of the
 /// recording was heard at which time of the host's monotonic clock, so that rooms can be compared.
 ///
-/// Its words for what happens, in `events` and journal: `listening`, `connected`, `request`, `announce`, `record`,
+/// Its words for what happens, in `events` and journal: `listening`, `refusedConnection`, `connected`, `request`, `announce`, `record`,
 /// `sound`, `clock`, `lost`, `volume`, `metadata`, `artwork`, `progress`, `flush`, `teardown`, `disconnected`, `stopped`.
 public actor SimulatedRAOPReceiver {
     public nonisolated let configuration: SimulatedRAOPConfiguration
@@ -54,7 +54,8 @@ public actor SimulatedRAOPReceiver {
     public func start() async throws -> Int {
         if configuration.encryption.contains(.rsa), key == nil { key = try RAOPServerKey() }
         if let folder = configuration.recordingFolder {
-            let file = folder.appending(path: configuration.name.replacing("/", with: "-"))
+            let file = folder.appending(
+                path: (configuration.recordingName ?? configuration.name).replacing("/", with: "-"))
             recorder = try WAVRecorder(
                 url: file.appendingPathExtension("wav"), sampleRate: RAOPPayloadDecoder.sampleRate,
                 channels: RAOPPayloadDecoder.channels)
@@ -133,6 +134,11 @@ public actor SimulatedRAOPReceiver {
     }
 
     private func serve(_ client: NIOAsyncChannel<ByteBuffer, ByteBuffer>) async {
+        if configuration.faults.refusesConnections {
+            tell("refusedConnection")
+            try? await client.executeThenClose { _, _ in }
+            return
+        }
         let id = seen.connections
         seen.connections += 1
         connections[id] = client.channel

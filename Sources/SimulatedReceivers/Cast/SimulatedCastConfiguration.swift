@@ -61,6 +61,8 @@ public struct SimulatedCastConfiguration: Sendable {
     public var capabilities = 4_101
     /// Where `<name>.wav` and `<name>.ndjson` are written; nil writes nothing.
     public var recordingFolder: URL?
+    /// What those files are called in place of the name.
+    public var recordingName: String?
     public var launchStyle = LaunchStyle.classic
     public var idleApp = IdleApp.backdrop
     public var authentication = AuthenticationMode.valid
@@ -99,7 +101,7 @@ public struct SimulatedCastConfiguration: Sendable {
 
     /// The name with what a file name cannot hold replaced.
     var fileName: String {
-        let name = String(name.map { $0 == "/" || $0 == "\0" ? "-" : $0 })
+        let name = String((recordingName ?? name).map { $0 == "/" || $0 == "\0" ? "-" : $0 })
         return name.isEmpty || name == "." || name == ".." ? "receiver" : name
     }
 }
