@@ -20,8 +20,9 @@ enum Allowances {
             why: "keep-alive and events of the session; cancelled and awaited by end"),
         Tasks(
             path: "Sources/AirPlayBackend/AirPlayRouteSession+Streaming.swift", count: 2,
-            why: "the first packets of a load, awaited by it and cancelled by end; the pump from the feed into the ring, "
-                + "cancelled and awaited on flush and by end"),
+            why:
+                "a load's first packets, awaited by it and cancelled by end; the pump, cancelled and awaited on flush and end"
+        ),
         Tasks(
             path: "Sources/Media/MediaLibrary.swift", count: 2,
             why: "one probe shared by all who ask, one decoder for each feed: cancelled and awaited by stop"),
