@@ -41,7 +41,7 @@ public struct AirPlayProvider: RouteProvider {
                 hint: "Use the device's AirPlay 1 (RAOP) service or Google Cast where it has one", scope: .route)
         }
         let plan = try RAOPPlan(endpoint: endpoint)
-        options.phase("connecting to \(endpoint.name)")
+        options.phase("connecting")
         let connection: RTSPConnection
         do {
             connection = try await RTSPConnection.connect(

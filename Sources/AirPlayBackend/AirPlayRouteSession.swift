@@ -82,7 +82,7 @@ public actor AirPlayRouteSession: RouteSession {
         on connection: RTSPConnection, endpoint: Endpoint, plan: RAOPPlan, publicKey: RAOPPublicKey,
         options: OpenOptions, clock: any HostClock, pacer: Pacer, logger: Logger
     ) async throws -> AirPlayRouteSession {
-        options.phase("announcing audio to \(endpoint.name)")
+        options.phase("announcing audio")
         let cipher = plan.encryption == .rsa ? RAOPAudioCipher.random() : nil
         guard let remote = DatagramAddress(socketAddress: connection.remoteSocketAddress) else {
             await connection.close()

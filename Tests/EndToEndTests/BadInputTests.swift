@@ -68,6 +68,10 @@ struct BadInputTests {
             arguments: ["play", "FOLDER/song.flac", "--device", "cast://127.0.0.1:1", "--via", "airplay"], status: 6,
             says: "AirPlay"),
         Case(
+            testDescription: "--detach of what only this process can play",
+            arguments: ["play", "FOLDER/song.flac", "--device", "cast://127.0.0.1:1", "--detach"], status: 6,
+            says: "without this command"),
+        Case(
             testDescription: "nothing to play", arguments: ["play", "--device", "cast://127.0.0.1:1"], status: 64,
             says: "what to play"),
         Case(

@@ -68,6 +68,10 @@ struct PlayCommand: AsyncParsableCommand {
                 what: what, rooms: rooms, via: via, volume: volume.map { VolumePosition(percent: Double($0)) },
                 start: start.flatMap(ClockTime.parse) ?? .zero,
                 workingDirectory: FileManager.default.currentDirectoryPath)
+            // What can be known before a sound is made: files are served by this process.
+            if detach, !explain, what.count != 1 || !what[0].contains("://") || what[0].hasPrefix("file:") {
+                throw PlaySession.nothingGoesOn
+            }
             return try await InProcessRouter.run(try options.setup()) { control in
                 if explain { return try await explain(request, control) }
                 return try await PlaySession(options: options, detach: detach, control: control).run(request)

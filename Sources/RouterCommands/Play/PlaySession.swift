@@ -146,6 +146,10 @@ struct PlaySession: Sendable {
         return true
     }
 
+    static let nothingGoesOn = RouterError(
+        .unavailable, "nothing would go on playing without this command",
+        hint: "Leave --detach out; it is for one URL that a Cast receiver fetches by itself", scope: .session)
+
     /// What goes on by itself is left alone; for the rest there is nothing that would go on.
     private func leave(_ snapshot: SessionSnapshot, _ follower: inout PlayFollower) async throws -> Int32 {
         let stays = snapshot.members.filter { $0.error == nil }
@@ -155,9 +159,7 @@ struct PlaySession: Sendable {
             && snapshot.queue.items.count == 1
         guard goesOn else {
             try? await control.end(session: snapshot.id, reason: .stop)
-            throw RouterError(
-                .unavailable, "nothing would go on playing without this command",
-                hint: "Leave --detach out; it is for one URL that a Cast receiver fetches by itself", scope: .session)
+            throw Self.nothingGoesOn
         }
         try await control.end(session: snapshot.id, reason: .leave)
         return finish(snapshot, &follower)
