@@ -14,7 +14,7 @@ struct DemoCommand: AsyncParsableCommand {
             recorded. Needs ffmpeg and no network. Exits 0 only when every room heard everything.
 
               router demo
-              Tests/lab.sh -- router demo --mdns    in a network of its own, each room at its address
+              Tests/lab.sh -- router demo --mdns    # in a network of its own
             """)
 
     @OptionGroup var options: GlobalOptions
