@@ -24,9 +24,9 @@ packages=(
     iproute2 util-linux
 )
 testing=(
-    shairport-sync vlc-bin vlc-plugin-base avahi-utils nftables openssl protobuf-compiler python3 python3-venv
+    shairport-sync vlc-bin vlc-plugin-base avahi-utils nftables openssl curl protobuf-compiler python3 python3-venv
 )
-measuring=(nginx-light curl)
+measuring=(nginx-light)
 
 case "$what" in
     build) ;;
