@@ -1,4 +1,5 @@
 import Foundation
+import RouterTestKit
 
 /// Debian's shairport-sync, as an independent receiver: audio to a file, titles to another.
 ///
@@ -68,7 +69,7 @@ public final class ShairportSync {
             let root = "/proc/\(lab.processIdentifier)/root"
             receiver = Process()
             guard
-                await Self.wait(until: {
+                await eventually({
                     FileManager.default.fileExists(atPath: "\(root)/run/avahi-daemon/pid")
                         && FileManager.default.fileExists(atPath: "\(root)/run/lab/bus.sock")
                 })
@@ -78,7 +79,7 @@ public final class ShairportSync {
             receiver = Process()
         }
         // The daemon writes its pid a little before it is on the bus: the receiver gives up then, so it is tried again.
-        for _ in 0..<20 {
+        for _ in 0..<100 {
             let receiver = Process()
             receiver.executableURL = URL(fileURLWithPath: Self.program)
             receiver.arguments = ["-c", file.path, "-u", "-vv"]
@@ -89,8 +90,7 @@ public final class ShairportSync {
             try receiver.run()
             self.receiver = receiver
             let port = port
-            if await Self.wait(until: { !receiver.isRunning || Self.listens(port) }), receiver.isRunning { break }
-            try? await Task.sleep(for: .milliseconds(100))
+            if await eventually({ !receiver.isRunning || Self.listens(port) }), receiver.isRunning { break }
         }
         guard receiver.isRunning else { throw Unavailable(description: "shairport-sync does not start: \(log)") }
         let reader = Process()
@@ -168,13 +168,5 @@ public final class ShairportSync {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
             }
         }
-    }
-
-    private static func wait(until condition: () -> Bool) async -> Bool {
-        for _ in 0..<500 {
-            if condition() { return true }
-            try? await Task.sleep(for: .milliseconds(20))
-        }
-        return condition()
     }
 }
