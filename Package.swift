@@ -79,7 +79,7 @@ let package = Package(
 
         // Adapters
         module("AvahiDiscovery", ["RouteModel", "RouteBackend", "CAvahi"]),
-        module("CastBackend", ["RouteModel", "RouteBackend", "CastV2", logging]),
+        module("CastBackend", ["RouteModel", "RouteBackend", "Pacing", "CastV2", logging]),
         module("AirPlayBackend", ["RouteModel", "RouteBackend", "Pacing", "AirPlay", logging]),
 
         // Engine
@@ -97,8 +97,8 @@ let package = Package(
         module(
             "RouterCommands",
             [
-                "RouteModel", "RouteBackend", "AvahiDiscovery", "RouterDaemon", "SimulatedReceivers", argumentParser,
-                logging,
+                "RouteModel", "RouteBackend", "AvahiDiscovery", "CastBackend", "RouterDaemon", "SimulatedReceivers",
+                argumentParser, logging,
             ]),
         .executableTarget(name: "router", dependencies: ["RouterCommands"], swiftSettings: strict),
 

@@ -81,11 +81,11 @@ enum ModuleTable {
                 "RouterAPI", "MPRISBridge",
             ], [.hummingbird, .logging, .yams]),
         // Logging, because -v and -vv are its flags; the contract and its Avahi side, because `simulate` announces the
-        // receivers that it starts.
+        // receivers that it starts; CastBackend, because `router cast` speaks of what only Cast has.
         "RouterCommands": ModuleRow(
             [
                 "RouteModel", "RouterAPI", "SceneScript", "RouterDaemon", "SimulatedReceivers", "RouteBackend",
-                "AvahiDiscovery",
+                "AvahiDiscovery", "CastBackend",
             ],
             [.argumentParser, .logging]),
         "router": ModuleRow(["RouterCommands"]),

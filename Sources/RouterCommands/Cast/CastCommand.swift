@@ -1,0 +1,13 @@
+import ArgumentParser
+
+/// What only Google Cast has. Every verb talks to the device itself, as one more sender: several may drive a receiver.
+struct CastCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cast",
+        abstract: "What only Google Cast has: identity, queues on the device, tracks, custom channels.",
+        discussion: """
+            DEVICE is a name, an id or a unique beginning of one from “router devices”, or a URI such as \
+            cast://192.168.1.21.
+            """,
+        subcommands: [])
+}

@@ -1,0 +1,57 @@
+import ArgumentParser
+import RouteBackend
+import RouteModel
+import RouterDaemon
+
+/// The Cast device that a verb of `router cast` is for.
+struct CastTarget: ParsableArguments {
+    @Argument(
+        help: ArgumentHelp(
+            "Name, id or unique beginning of one, or a URI such as cast://192.168.1.21.", valueName: "device"))
+    var device: String
+
+    /// Throws `routeNotFound`, `routeAmbiguous`, `unsupported` (no Cast there) or `configuration` (not a URI).
+    func endpoint(_ options: GlobalOptions) async throws -> Endpoint {
+        var setup = try options.setup(discovers: !device.contains("://"))
+        if device.contains("://") { setup.deviceURIs.append(device) }
+        let list = try await InProcessRouter.run(setup) { try await $0.routes(settle: true) }
+        let route = try Self.route(device, in: list.routes)
+        guard let endpoint = route.endpoints.first(where: { $0.protocol == .cast }) else {
+            throw RouterError(
+                .unsupported, "“\(route.name)” does not speak Google Cast",
+                hint: "Run “router devices” to see which do", scope: .route)
+        }
+        return endpoint
+    }
+
+    /// The one route that these words mean.
+    static func route(_ words: String, in routes: [Route]) throws -> Route {
+        let wanted = words.lowercased()
+        let stated = StrongKey.stated(words)
+        let exact = routes.filter { route in
+            route.name.lowercased() == wanted || route.id.rawValue.lowercased() == wanted
+                || route.endpoints.contains { endpoint in
+                    endpoint.address == words || endpoint.host == words
+                        || endpoint.strongKeys.contains { $0 == stated || $0.value == wanted }
+                }
+        }
+        let found =
+            exact.isEmpty
+            ? routes.filter {
+                $0.name.lowercased().hasPrefix(wanted) || $0.id.rawValue.lowercased().hasPrefix(wanted)
+            } : exact
+        guard let first = found.first else {
+            throw RouterError(
+                .routeNotFound, "there is no device called “\(words)”",
+                hint: "Run “router devices” to see what there is, or name it: cast://192.168.1.21", scope: .route,
+                candidates: routes.map(\.name))
+        }
+        guard found.count == 1 else {
+            throw RouterError(
+                .routeAmbiguous, "“\(words)” could be \(found.map(\.name).joined(separator: " or "))",
+                hint: "Type more of the name, or an id from “router devices --long”", scope: .route,
+                candidates: found.map(\.name))
+        }
+        return first
+    }
+}
