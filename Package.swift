@@ -122,7 +122,7 @@ let package = Package(
             "CastBackendTests",
             [
                 "PeerSupport", "CastBackend", "CastV2", "RouteBackend", "RouteModel", "RouterTestKit",
-                "SimulatedReceivers",
+                "SimulatedReceivers", logging,
             ]),
         tests("AirPlayTests", ["AirPlay", "COpenSSL", nioEmbedded, nioTestUtils, nioPosix]),
         tests("PacingTests", ["Pacing", "CPosix"]),

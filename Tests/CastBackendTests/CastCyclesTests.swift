@@ -1,5 +1,7 @@
 import CastBackend
+import CastV2
 import Foundation
+import Logging
 import PeerSupport
 import RouteBackend
 import RouteModel
@@ -17,16 +19,15 @@ struct CastCyclesTests {
         let count = long ? 1_000 : 20
         // By then every pool has its threads and every cache its size.
         let warm = long ? 100 : 8
-        let device = try SimulatedCastReceiver(
-            SimulatedCastConfiguration(name: "Cycles", port: 0, httpPort: nil))
-        let port = try await device.start().port
+        let device = try RouterProcess(["simulate", "--cast", "--port", "0"])
+        let port = try await Self.port(of: device)
         let file = try SoundFile(seconds: 30)
         let server = try PeerProgram("range_file_server.py", [file.path, "audio/x-wav"])
         let url = "http://127.0.0.1:\(try await server.start())/media"
         let provider = CastProvider()
         let endpoint = try provider.endpoint(from: DeviceURI("cast://127.0.0.1:\(port)?name=Cycles"))
 
-        var before = Footprint()
+        var before: (sender: Footprint, receiver: Footprint)?
         var joined = 0
         for cycle in 1...count {
             let session = try await provider.open(endpoint, options: OpenOptions())
@@ -39,27 +40,56 @@ struct CastCyclesTests {
             let outcome = try await session.perform(.seek(to: MediaTime(seconds: 10), resume: true))
             #expect(outcome == .succeeded, "seek, cycle \(cycle)")
             try await session.setVolume(VolumeState(level: VolumePosition(cycle % 2 == 0 ? 0.4 : 0.5)))
+            #expect(try await session.perform(.stop) == .succeeded, "stop, cycle \(cycle)")
             // Every other time the app is left running, so that the next cycle joins it.
-            if cycle % 2 == 0 { _ = try await session.perform(.stop) }
-            await session.end(cycle % 2 == 0 ? .leave : .stop)
-            if cycle % 2 == 1 { await device.appCrashes() }
-            if cycle == warm { before = try await Footprint.settled() }
+            await session.end(.leave)
+            if cycle % 2 == 0 { try await stopApp(port: port) }
+            if cycle == warm {
+                before = (
+                    try await .settled(process: "self"), try await .settled(process: "\(device.processIdentifier)")
+                )
+            }
         }
-        let after = try await Footprint.settled(like: before)
-        print("\(count) cycles, \(joined) joined: \(before) after \(warm), \(after) at the end")
-        #expect(joined == (count - 1) / 2)
-        #expect(after.threads <= before.threads)
-        #expect(after.descriptors <= before.descriptors)
-        // Receiver and sender are both in here; 4 KiB a cycle would already be too much.
-        #expect(after.residentBytes - before.residentBytes < max(4 << 20, (count - warm) * 4_096))
-
+        let start = try #require(before)
+        let end = (
+            sender: try await Footprint.settled(process: "self", atMost: start.sender),
+            receiver: try await Footprint.settled(process: "\(device.processIdentifier)", atMost: start.receiver)
+        )
+        print("\(count) cycles, \(joined) joined")
+        print("sender:   \(start.sender) after \(warm) cycles, \(end.sender) at the end")
+        print("receiver: \(start.receiver) after \(warm) cycles, \(end.receiver) at the end")
+        #expect(joined == count / 2)
+        for (before, after) in [(start.sender, end.sender), (start.receiver, end.receiver)] {
+            #expect(after.threads <= before.threads)
+            #expect(after.descriptors <= before.descriptors)
+            #expect(after.residentBytes - before.residentBytes < max(4 << 20, (count - warm) * 4_096))
+        }
+        device.interrupt()
+        _ = await device.outcome()
         await server.stop()
         withExtendedLifetime(file) {}
-        await device.stop()
+    }
+
+    private static func port(of device: RouterProcess) async throws -> Int {
+        struct Line: Decodable { var port: Int }
+        #expect(await eventually { device.output.contains("\n") || !device.isRunning })
+        let line = try #require(device.output.split(separator: "\n").first, "\(device.errors)")
+        return try JSONDecoder().decode(Line.self, from: Data(line.utf8)).port
+    }
+
+    /// As a remote control would.
+    private func stopApp(port: Int) async throws {
+        let host = SystemHostClock()
+        let session = try await CastSession.connect(
+            CastSession.Configuration(host: "127.0.0.1", port: port),
+            clock: CastClock(now: { host.now() }, sleepUntil: { try await host.sleep(until: $0) }),
+            logger: Logger(label: "test"))
+        _ = try CastSession.value(of: await session.request(.receiver(.stop(sessionID: nil))).result())
+        await session.end(stopApp: false)
     }
 }
 
-/// What this process holds on to.
+/// What a process holds on to.
 private struct Footprint: CustomStringConvertible {
     var residentBytes = 0
     var threads = 0
@@ -67,33 +97,27 @@ private struct Footprint: CustomStringConvertible {
 
     init() {}
 
-    static func now() throws -> Footprint {
+    static func now(process: String) throws -> Footprint {
         var result = Footprint()
-        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
         for line in status.split(separator: "\n") {
             let number = Int(line.filter(\.isNumber)) ?? 0
             if line.hasPrefix("VmRSS:") { result.residentBytes = number * 1_024 }
             if line.hasPrefix("Threads:") { result.threads = number }
         }
-        result.descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        result.descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd").count
         return result
     }
 
-    /// Once what was just closed is closed; at most as much as `other` where that can be waited for.
-    static func settled(like other: Footprint? = nil) async throws -> Footprint {
-        if let other {
-            _ = await eventually {
-                guard let now = try? Footprint.now() else { return false }
-                return now.descriptors <= other.descriptors && now.threads <= other.threads
-            }
-        } else {
-            var last = -1
-            _ = await eventually {
-                defer { last = (try? Footprint.now().descriptors) ?? -1 }
-                return last == (try? Footprint.now().descriptors)
-            }
+    /// Once what was just closed is closed: at most as much as `bound`, or the same twice.
+    static func settled(process: String, atMost bound: Footprint? = nil) async throws -> Footprint {
+        var last = bound?.descriptors ?? -1
+        _ = await eventually {
+            guard let now = try? Footprint.now(process: process) else { return false }
+            defer { if bound == nil { last = now.descriptors } }
+            return bound.map { now.descriptors <= last && now.threads <= $0.threads } ?? (now.descriptors == last)
         }
-        return try now()
+        return try now(process: process)
     }
 
     var description: String {
