@@ -40,8 +40,10 @@ public enum CastRequest: Sendable, Hashable {
         case (.media(let old, let oldTransport, _), .media(let new, let newTransport, _)):
             guard oldTransport == newTransport else { return false }
             switch (old, new) {
-            case (.load, .load), (.seek, .seek), (.setVolume, .setVolume), (.setMuted, .setMuted): return true
-            default: return false
+            case (.seek, .seek), (.setVolume, .setVolume), (.setMuted, .setMuted),
+                (.setPlaybackRate, .setPlaybackRate), (.editTracks, .editTracks), (.focusState, .focusState):
+                return true
+            default: return old.isLoad && new.isLoad
             }
         default: return false
         }
@@ -63,6 +65,10 @@ public enum CastReply: Sendable, Hashable {
     case receiverStatus(CastReceiverStatus)
     case appAvailability([String: Bool])
     case mediaStatus([CastMediaStatusUpdate])
+    case queueItemIDs([Int], sequenceNumber: Int?)
+    case queueItems([CastQueueItem])
+    case queueChange(CastQueueChange)
+    case storedSession(CastStoredSession)
 }
 
 /// Why a request failed.
@@ -108,7 +114,7 @@ public struct CastTimeouts: Sendable, Hashable {
         switch request {
         case .receiver(.launch): launch
         case .receiver(.stop): stop
-        case .media(.load, _, _): load
+        case .media(let request, _, _) where request.isLoad: load
         default: reply
         }
     }
