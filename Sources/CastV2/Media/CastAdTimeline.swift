@@ -51,7 +51,9 @@ public struct CastAdTimeline: Sendable, Hashable {
         if let duration = about?.duration { time = min(time, duration) }
         let whenSkippable = (told.whenSkippable ?? about?.whenSkippable).flatMap { $0 >= 0 ? $0 : nil }
         let index = told.clipID.flatMap { id in place?.clipIDs.firstIndex(of: id) }
-        let following = index.map { place?.clipIDs.dropFirst($0 + 1).map { id in clips.first { $0.id == id }?.duration } }
+        let following = index.map {
+            place?.clipIDs.dropFirst($0 + 1).map { id in clips.first { $0.id == id }?.duration }
+        }
         var remaining = about?.duration.map { max(0, $0 - time) }
         for duration in (following ?? nil) ?? [] {
             guard let left = remaining, let duration else {

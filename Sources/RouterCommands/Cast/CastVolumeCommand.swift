@@ -1,0 +1,54 @@
+import ArgumentParser
+import CastBackend
+import RouteModel
+
+struct CastVolumeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "volume",
+        abstract: "Set a device's volume, 0 to 100, or mute it.",
+        discussion: """
+              router cast volume Kitchen 40
+              router cast volume Kitchen mute
+            """)
+
+    @OptionGroup var target: CastTarget
+
+    @Argument(help: ArgumentHelp("0 to 100, mute or unmute.", valueName: "level"))
+    var level: String
+
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws { _ = try setting() }
+
+    enum Setting: Equatable {
+        /// 0 to 1.
+        case level(Double)
+        case muted(Bool)
+    }
+
+    func setting() throws -> Setting {
+        switch level {
+        case "mute": return .muted(true)
+        case "unmute": return .muted(false)
+        default:
+            guard let number = Double(level), (0...100).contains(number) else {
+                throw ValidationError("“\(level)” is no volume. Write 0 to 100, mute or unmute.")
+            }
+            return .level(number / 100)
+        }
+    }
+
+    func run() async throws {
+        let setting = try setting()
+        try await target.act(options) { control in
+            switch setting {
+            case .level(let level):
+                try await control.setVolume(level)
+                return "\(control.endpoint.name) is at \(CastStatusLines.percent(level)) %"
+            case .muted(let muted):
+                try await control.setMuted(muted)
+                return "\(control.endpoint.name) is \(muted ? "muted" : "not muted")"
+            }
+        }
+    }
+}
