@@ -91,6 +91,10 @@ struct CastErrors: Sendable {
                 hint: "Start something first", scope: .command)
         case .loadFailed(let failure), .mediaError(let failure): return media(failure)
         case .appClosed: return superseded(by: nil)
+        case .tooManyRequests:
+            return RouterError(
+                .unavailable, "\(name) has not answered what was asked before (\(doing))",
+                hint: "Wait until it has, or restart the device", scope: .command, retry: .later)
         case .unsendable(let error):
             return RouterError(
                 .protocolViolation, "the request to \(name) cannot be sent: \(error)",

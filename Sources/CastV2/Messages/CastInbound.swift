@@ -7,7 +7,9 @@ public enum CastInbound: Sendable, Hashable {
 
     case receiverStatus(CastReceiverStatus, requestID: Int)
     case launchStatus(String, requestID: Int)
-    case launchError(reason: String?, requestID: Int)
+    /// `extended` says more, in newer devices: `extendedError`.
+    case launchError(reason: String?, extended: String?, requestID: Int)
+    /// Apps that the device said nothing clear about are left out.
     case appAvailability([String: Bool], requestID: Int)
 
     case mediaStatus([CastMediaStatusUpdate], requestID: Int)
@@ -20,7 +22,11 @@ public enum CastInbound: Sendable, Hashable {
     case queueChange(CastQueueChange, requestID: Int)
     case storedSession(CastStoredSession, requestID: Int)
 
-    /// Of the receiver or the media namespace: it answers a request that made no sense to the device.
+    case multizone(CastMultizoneNews, requestID: Int)
+    case deviceInformation(CastDeviceInformation, requestID: Int)
+    case eurekaInformation(CastEurekaInformation, requestID: Int)
+
+    /// Of any namespace with requests: it answers a request that made no sense to the device.
     case invalidRequest(reason: String?, requestID: Int)
     case deviceAuthentication(CastAuthenticationReply)
     /// A message of a type or namespace that nothing here handles.
@@ -49,6 +55,9 @@ public enum CastInbound: Sendable, Hashable {
                 case CastNamespace.heartbeat: Self.heartbeat(type)
                 case CastNamespace.receiver: Self.receiver(type, json)
                 case CastNamespace.media: Self.media(type, json)
+                case CastNamespace.multizone: Self.multizone(type, json)
+                case CastNamespace.discovery: Self.discovery(type, json)
+                case CastNamespace.setup: Self.setup(type, json)
                 default: nil as CastInbound?
                 }
             self = known ?? .other(type: type, json)
@@ -81,14 +90,41 @@ public enum CastInbound: Sendable, Hashable {
                 json["status"].string?.uppercased() ?? "", requestID: json["launchRequestId"].int ?? requestID)
         case "LAUNCH_ERROR":
             return .launchError(
-                reason: json["reason"].string ?? json["extendedError"].string, requestID: requestID)
+                reason: json["reason"].string, extended: json["extendedError"].string, requestID: requestID)
         case "GET_APP_AVAILABILITY":
             let answers = json["availability"].object ?? [:]
-            return .appAvailability(
-                answers.compactMapValues { $0.string?.uppercased() == "APP_AVAILABLE" }, requestID: requestID)
+            return .appAvailability(answers.compactMapValues(available), requestID: requestID)
         case "INVALID_REQUEST": return .invalidRequest(reason: json["reason"].string, requestID: requestID)
         default: return nil
         }
+    }
+
+    private static func available(_ answer: CastJSON) -> Bool? {
+        switch answer.string?.uppercased() {
+        case "APP_AVAILABLE": true
+        case "APP_UNAVAILABLE": false
+        default: nil
+        }
+    }
+
+    private static func multizone(_ type: String?, _ json: CastJSON) -> CastInbound? {
+        let requestID = json["requestId"].int ?? 0
+        if type == "INVALID_REQUEST" { return .invalidRequest(reason: json["reason"].string, requestID: requestID) }
+        return CastMultizoneNews(type: type, json: json).map { .multizone($0, requestID: requestID) }
+    }
+
+    private static func discovery(_ type: String?, _ json: CastJSON) -> CastInbound? {
+        let requestID = json["requestId"].int ?? 0
+        switch type {
+        case "GET_DEVICE_INFO": return .deviceInformation(CastDeviceInformation(json: json), requestID: requestID)
+        case "INVALID_REQUEST": return .invalidRequest(reason: json["reason"].string, requestID: requestID)
+        default: return nil
+        }
+    }
+
+    private static func setup(_ type: String?, _ json: CastJSON) -> CastInbound? {
+        guard type == "EUREKA_INFO" else { return nil }
+        return .eurekaInformation(CastEurekaInformation(json: json), requestID: json["request_id"].int ?? 0)
     }
 
     private static func media(_ type: String?, _ json: CastJSON) -> CastInbound? {

@@ -10,7 +10,10 @@ public actor CastSession {
         public var port: Int
         /// Unique among the senders of the device.
         public var sourceID: String
-        public var userAgent: String
+        /// Who we are.
+        public var sender: CastSender
+        /// How much our connections to apps count: an onlooker's should not keep an app alive.
+        public var appConnections = CastConnectionType.strong
         public var timeouts: CastTimeouts
         /// While something plays, its position is asked for after this many nanoseconds without news of it: players
         /// drift, and say so only when something happens.
@@ -23,7 +26,7 @@ public actor CastSession {
             self.host = host
             self.port = port
             self.sourceID = sourceID
-            self.userAgent = userAgent
+            sender = CastSender(userAgent: userAgent)
             self.timeouts = timeouts
         }
     }
@@ -34,17 +37,20 @@ public actor CastSession {
     public nonisolated let peerCertificate: [UInt8]
 
     private let configuration: Configuration
-    private let clock: CastClock
+    let clock: CastClock
     private let logger: Logger
-    private let connection: CastConnection
-    private var machine: CastChannelStateMachine
+    let connection: CastConnection
+    var machine: CastChannelStateMachine
     private var handles: [CastRequestID: CastRequestHandle] = [:]
     private var consents: [CastRequestID: @Sendable () -> Void] = [:]
-    private var state = CastSessionState()
+    var state = CastSessionState()
     private var readers: [Int: AsyncStream<CastSessionState>.Continuation] = [:]
     private var lastReader = 0
+    var listeners: [Int: ChannelListener] = [:]
+    var lastListener = 0
+    var rememberedTrims: [String: Double] = [:]
     private var positionNews: Int64
-    private var reconnectedApp = false
+    var reconnectedApp = false
     private var reading: Task<Void, Never>?
     private var timer: Task<Void, Never>?
     private var timerDeadline = Int64.max
@@ -57,8 +63,8 @@ public actor CastSession {
         _ configuration: Configuration, clock: CastClock, logger: Logger
     ) async throws -> CastSession {
         var machine = CastChannelStateMachine(
-            sourceID: configuration.sourceID, userAgent: configuration.userAgent, timeouts: configuration.timeouts,
-            now: clock.now())
+            sourceID: configuration.sourceID, sender: configuration.sender,
+            appConnections: configuration.appConnections, timeouts: configuration.timeouts, now: clock.now())
         let (statusID, actions) = machine.request(.receiver(.getStatus), now: clock.now())
         let greeting = actions.compactMap { if case .send(let message) = $0 { message } else { nil } }
         let deadline = clock.now() + configuration.timeouts.connect
@@ -141,7 +147,7 @@ public actor CastSession {
     /// Asks the device or an app something.
     public func request(_ request: CastRequest) async -> CastRequestHandle { await submit(request, consent: nil) }
 
-    private func submit(_ request: CastRequest, consent: (@Sendable () -> Void)?) async -> CastRequestHandle {
+    func submit(_ request: CastRequest, consent: (@Sendable () -> Void)?) async -> CastRequestHandle {
         let (id, actions) = machine.request(request, now: clock.now())
         let handle = CastRequestHandle(id: id) { [weak self] id in await self?.cancel(id) }
         handles[id] = handle
@@ -170,59 +176,6 @@ public actor CastSession {
 
     private func cancel(_ id: CastRequestID) async { await apply(machine.cancel(id)) }
 
-    /// Joins the app if it runs, else launches it; then opens the connection to it and asks what it plays, without
-    /// waiting for an answer.
-    ///
-    /// - Parameter consent: told when a person must allow the launch at the device.
-    /// - Throws: `CastRequestFailure`, `CancellationError`.
-    public func launchOrJoin(
-        appID: String, consent: @escaping @Sendable () -> Void = {}
-    ) async throws -> CastAppSession {
-        if let app = state.runningApp, app.appID.lowercased() == appID.lowercased() { return app }
-        _ = try await Self.value(of: receiverStatus())
-        if let running = state.receiver?.application(appID: appID), !running.transportID.isEmpty {
-            return await attach(running, origin: .joined)
-        }
-        var retried = false
-        while true {
-            switch await launch(appID, consent: consent) {
-            case .completed(.receiverStatus(let status)):
-                guard let running = status.application(appID: appID) else {
-                    throw CastRequestFailure.launchFailed(reason: nil)
-                }
-                return await attach(running, origin: .launched)
-            // A device that was busy taking another app down says so, and means "again".
-            case .failed(.launchFailed(let reason)) where !retried && Self.isPassing(reason): retried = true
-            case let result:
-                _ = try Self.value(of: result)
-                throw CastRequestFailure.launchFailed(reason: nil)
-            }
-        }
-    }
-
-    private static func isPassing(_ reason: String?) -> Bool {
-        ["SYSTEM_ERROR", "CANCELLED"].contains(reason?.uppercased())
-    }
-
-    private func launch(_ appID: String, consent: @escaping @Sendable () -> Void) async -> CastRequestResult {
-        await submit(.receiver(.launch(appID: appID)), consent: consent).result()
-    }
-
-    private func attach(_ running: CastApplication, origin: CastAppSession.Origin) async -> CastAppSession {
-        let app = CastAppSession(
-            appID: running.appID, displayName: running.displayName, sessionID: running.sessionID,
-            transportID: running.transportID, origin: origin)
-        state.app = .running(app)
-        state.media = CastMediaTracker()
-        state.mediaFailure = nil
-        reconnectedApp = false
-        publish()
-        await apply(machine.connect(to: app.transportID, now: clock.now()))
-        // A running app may play already; a fresh one has nothing to tell.
-        if origin == .joined { _ = await media(.getStatus) }
-        return app
-    }
-
     /// The answer of a request that was taken; throws `CastRequestFailure` or `CancellationError` for every other end.
     public static func value(of result: CastRequestResult) throws -> CastReply {
         switch result {
@@ -236,9 +189,7 @@ public actor CastSession {
 
     /// Says goodbye and closes. With `stopApp`, the app is stopped first.
     public func end(stopApp: Bool) async {
-        if stopApp, let app = state.runningApp, case .open = state.connection {
-            _ = await request(.receiver(.stop(sessionID: app.sessionID))).result()
-        }
+        if stopApp, case .open = state.connection { _ = await self.stopApp() }
         await apply(machine.end(now: clock.now()))
         await connection.close()
         reading?.cancel()
@@ -259,7 +210,7 @@ public actor CastSession {
     private func transportClosed(_ error: CastConnectionError) async { await apply(machine.transportClosed(error)) }
 
     /// Does what the machine says. Everything that changes state is done before anybody is waited for.
-    private func apply(_ actions: [CastChannelStateMachine.Action]) async {
+    func apply(_ actions: [CastChannelStateMachine.Action]) async {
         var outgoing: [CastMessage] = []
         var ended: [(CastRequestHandle, CastRequestResult)] = []
         var again: [CastChannelStateMachine.Action] = []
@@ -275,8 +226,14 @@ public actor CastSession {
             case .deliver(let inbound, let source):
                 again += deliver(inbound, from: source)
                 news = true
+            case .hand(let message): hand(message)
             case .disconnect(let error):
                 state.connection = .closed(error)
+                endChannels(error)
+                // One line, and no more: devices restart at night, and that is nobody's fault.
+                if error != .ended, let end = state.end {
+                    logger.info("connection over: \(end)", metadata: ["device": "\(remoteAddress)"])
+                }
                 news = true
             }
         }
@@ -307,7 +264,11 @@ public actor CastSession {
             if source == state.runningApp?.transportID { state.media.apply(inbound) }
         case .loadFailed(let failure, _), .mediaError(let failure, _):
             if source == state.runningApp?.transportID { state.mediaFailure = failure }
-        case .close where source == state.runningApp?.transportID:
+        case .multizone(let multizone, _): follow(multizone)
+        case .close(let reason) where source == CastAddress.platformReceiver:
+            state.goodbye = reason.map { CastCloseReason(rawValue: $0) ?? .unknown }
+        case .close(let reason) where source == state.runningApp?.transportID:
+            state.appGoodbye = reason.map { CastCloseReason(rawValue: $0) ?? .unknown }
             // The app is gone, or only tired of us: the device knows.
             return ask(.receiver(.getStatus))
         default: break
@@ -315,29 +276,12 @@ public actor CastSession {
         return []
     }
 
-    private func followApp(_ status: CastReceiverStatus) -> [CastChannelStateMachine.Action] {
-        guard let app = state.runningApp else { return [] }
-        guard status.application(sessionID: app.sessionID) != nil else {
-            state.app = .gone(by: status.activeApplication)
-            return machine.appVanished(app.transportID)
-        }
-        // Closed by an app that still runs: one more try to talk to it.
-        let actions = machine.connect(to: app.transportID, now: clock.now())
-        guard !actions.isEmpty else { return [] }
-        if reconnectedApp {
-            state.app = .gone(by: nil)
-            return []
-        }
-        reconnectedApp = true
-        return actions + ask(.media(.getStatus, transport: app.transportID, session: app.sessionID))
-    }
-
     /// A request of the session's own, whose answer is of interest as state only.
-    private func ask(_ request: CastRequest) -> [CastChannelStateMachine.Action] {
+    func ask(_ request: CastRequest) -> [CastChannelStateMachine.Action] {
         machine.request(request, now: clock.now()).actions
     }
 
-    private func publish() {
+    func publish() {
         state.revision += 1
         for reader in readers.values { reader.yield(state) }
     }
