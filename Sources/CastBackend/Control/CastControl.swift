@@ -74,6 +74,8 @@ public actor CastControl {
     public func report() async throws -> CastDeviceReport {
         _ = try await joinIfPossible()
         if await session.current.media.current != nil { try await completeQueue(radius: 3) }
+        // Only groups have members that are not themselves.
+        if endpoint.kind == .group { _ = await session.followGroup() }
         return CastDeviceReport(
             name: endpoint.name, address: endpoint.address, state: await session.current, now: clock.now())
     }
@@ -93,13 +95,9 @@ public actor CastControl {
 
     /// Joins the app that runs, if it lets senders see what plays; false where there is none.
     func joinIfPossible() async throws -> Bool {
-        let state = await session.current
-        if state.runningApp != nil { return true }
-        guard let app = state.receiver?.activeApplication, app.namespaces.contains(CastNamespace.media),
-            !app.transportID.isEmpty
-        else { return false }
+        if await session.current.runningApp != nil { return true }
         do {
-            _ = try await session.launchOrJoin(appID: app.appID)
+            guard case .joined = try await session.joinRunning(speaking: CastNamespace.media) else { return false }
         } catch {
             throw errors.opening(error)
         }
@@ -172,12 +170,39 @@ public actor CastControl {
     /// `level` 0 to 1. Throws `unsupported` where the volume is fixed.
     public func setVolume(_ level: Double) async throws {
         try await checkVolume()
+        if endpoint.kind == .group, case .completed = await session.followGroup() {
+            // Member by member, so that their proportions outlive 0.
+            _ = try reply(await session.setGroupVolume(level), doing: "setting the volume")
+            return
+        }
         try await ask(.setVolume(level: level), doing: "setting the volume")
     }
 
     public func setMuted(_ muted: Bool) async throws {
         try await checkVolume()
         try await ask(.setMuted(muted), doing: "muting")
+    }
+
+    /// One member of a group, by its name or id. Throws `routeNotFound` with the names that there are.
+    public func setMember(_ name: String, level: Double? = nil, muted: Bool? = nil) async throws {
+        _ = try reply(await session.followGroup(), doing: "asking for the members")
+        let members = await session.current.group?.members ?? []
+        let wanted = name.lowercased()
+        let named = members.filter { $0.name?.lowercased() == wanted || $0.deviceID.lowercased() == wanted }
+        let found = named.isEmpty ? members.filter { $0.name?.lowercased().hasPrefix(wanted) ?? false } : named
+        let names = members.map { $0.name ?? $0.deviceID }
+        guard let member = found.first, found.count == 1 else {
+            throw RouterError(
+                found.isEmpty ? .routeNotFound : .routeAmbiguous,
+                found.isEmpty
+                    ? "\(errors.name) has no member “\(name)”"
+                    : "“\(name)” could be \(found.map { $0.name ?? $0.deviceID }.joined(separator: " or "))",
+                hint: names.isEmpty ? "It is no group" : "Its members: \(names.joined(separator: ", "))",
+                scope: .command, candidates: names)
+        }
+        let doing = "setting the volume of \(member.name ?? member.deviceID)"
+        if let level { _ = try reply(await session.setMemberVolume(member.deviceID, to: level), doing: doing) }
+        if let muted { _ = try reply(await session.setMemberMuted(member.deviceID, muted), doing: doing) }
     }
 
     private func checkVolume() async throws {

@@ -8,6 +8,13 @@ extension CastDeviceReport {
         app = state.receiver?.activeApplication.map(App.init)
         isStandBy = state.receiver?.isStandBy
         isActiveInput = state.receiver?.isActiveInput
+        if state.group != nil {
+            members = state.memberPlayback.map { playback in
+                Member(
+                    id: playback.member.deviceID, name: playback.member.name,
+                    volume: playback.member.volume.map(Volume.init), plays: playback.plays)
+            }
+        }
         media = state.media.current.map { CastMediaReport($0, queue: state.media.queue, now: now) }
     }
 }

@@ -14,6 +14,6 @@ struct CastCommand: AsyncParsableCommand {
         subcommands: [
             CastStatusCommand.self, CastLoadCommand.self, CastQueueCommand.self, CastTracksCommand.self,
             CastRateCommand.self, CastSkipAdCommand.self, CastStopCommand.self, CastVolumeCommand.self,
-            CastAppsCommand.self, CastTransferCommand.self,
+            CastAppsCommand.self, CastTransferCommand.self, CastMessageCommand.self, CastListenCommand.self,
         ])
 }

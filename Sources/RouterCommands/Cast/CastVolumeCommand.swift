@@ -9,12 +9,16 @@ struct CastVolumeCommand: AsyncParsableCommand {
         discussion: """
               router cast volume Kitchen 40
               router cast volume Kitchen mute
+              router cast volume "Ground floor" 25 --member Kitchen
             """)
 
     @OptionGroup var target: CastTarget
 
     @Argument(help: ArgumentHelp("0 to 100, mute or unmute.", valueName: "level"))
     var level: String
+
+    @Option(name: .long, help: ArgumentHelp("One member of a group.", valueName: "name"))
+    var member: String?
 
     @OptionGroup var options: GlobalOptions
 
@@ -41,13 +45,22 @@ struct CastVolumeCommand: AsyncParsableCommand {
     func run() async throws {
         let setting = try setting()
         try await target.act(options) { control in
+            let name = member ?? control.endpoint.name
             switch setting {
             case .level(let level):
-                try await control.setVolume(level)
-                return "\(control.endpoint.name) is at \(CastStatusLines.percent(level)) %"
+                if let member {
+                    try await control.setMember(member, level: level)
+                } else {
+                    try await control.setVolume(level)
+                }
+                return "\(name) is at \(CastStatusLines.percent(level)) %"
             case .muted(let muted):
-                try await control.setMuted(muted)
-                return "\(control.endpoint.name) is \(muted ? "muted" : "not muted")"
+                if let member {
+                    try await control.setMember(member, muted: muted)
+                } else {
+                    try await control.setMuted(muted)
+                }
+                return "\(name) is \(muted ? "muted" : "not muted")"
             }
         }
     }
