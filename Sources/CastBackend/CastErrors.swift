@@ -84,10 +84,7 @@ struct CastErrors: Sendable {
             return RouterError(
                 .routeBusy, "\(name) does not allow the launch",
                 hint: "Allow it on the device's screen or in its settings", scope: .route, retry: .afterUserAction)
-        case .invalidRequest(let reason):
-            return RouterError(
-                .unavailable, "\(name) refused the request (\(doing)\(reason.map { ", \($0)" } ?? ""))",
-                hint: "Something else may play there by now", scope: .command)
+        case .invalidRequest(let reason): return refused(reason, doing: doing)
         case .invalidPlayerState:
             return RouterError(
                 .unavailable, "\(name) cannot do that in its present state (\(doing))",

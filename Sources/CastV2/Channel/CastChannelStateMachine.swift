@@ -188,6 +188,16 @@ public struct CastChannelStateMachine: Sendable {
             ) { $0 == .eurekaInformation }
         case .mediaStatus(let updates, let id):
             actions = settle(id, .completed(.mediaStatus(updates))) { Self.isMedia($0, from: message.sourceID) }
+        case .queueItemIDs(let ids, let sequence, let id):
+            actions = settle(id, .completed(.queueItemIDs(ids, sequenceNumber: sequence))) {
+                Self.isMedia($0, from: message.sourceID)
+            }
+        case .queueItems(let items, let id):
+            actions = settle(id, .completed(.queueItems(items))) { Self.isMedia($0, from: message.sourceID) }
+        case .queueChange(let change, let id):
+            actions = settle(id, .completed(.queueChange(change))) { Self.isMedia($0, from: message.sourceID) }
+        case .storedSession(let stored, let id):
+            actions = settle(id, .completed(.storedSession(stored))) { Self.isMedia($0, from: message.sourceID) }
         case .loadFailed(let failure, let id):
             actions = loadEnded(.failed(.loadFailed(failure)), id, from: message.sourceID)
         case .loadCancelled(let id): actions = loadEnded(.replaced, id, from: message.sourceID)
@@ -337,7 +347,7 @@ public struct CastChannelStateMachine: Sendable {
         _ result: CastRequestResult, _ id: CastRequestID, from source: String
     ) -> [Action] {
         let isLoad = { (request: CastRequest) in
-            if case .media(.load, source, _) = request { true } else { false }
+            if case .media(let request, source, _) = request { request.isLoad } else { false }
         }
         return id != 0 ? settle(id, result, where: isLoad) : finish(result, where: isLoad)
     }

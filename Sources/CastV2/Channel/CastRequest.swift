@@ -57,8 +57,10 @@ public enum CastRequest: Sendable, Hashable {
         case (.media(let old, let oldTransport, _), .media(let new, let newTransport, _)):
             guard oldTransport == newTransport else { return false }
             switch (old, new) {
-            case (.load, .load), (.seek, .seek), (.setVolume, .setVolume), (.setMuted, .setMuted): return true
-            default: return false
+            case (.seek, .seek), (.setVolume, .setVolume), (.setMuted, .setMuted),
+                (.setPlaybackRate, .setPlaybackRate), (.editTracks, .editTracks), (.focusState, .focusState):
+                return true
+            default: return old.isLoad && new.isLoad
             }
         default: return false
         }
@@ -81,6 +83,10 @@ public enum CastReply: Sendable, Hashable {
     /// By app id; an id that the device does not speak of is not known to be either.
     case appAvailability([String: Bool])
     case mediaStatus([CastMediaStatusUpdate])
+    case queueItemIDs([Int], sequenceNumber: Int?)
+    case queueItems([CastQueueItem])
+    case queueChange(CastQueueChange)
+    case storedSession(CastStoredSession)
     case multizone(CastMultizoneNews)
     case deviceInformation(CastDeviceInformation)
     case eurekaInformation(CastEurekaInformation)
@@ -150,7 +156,7 @@ public struct CastTimeouts: Sendable, Hashable {
         switch request {
         case .receiver(.launch): launch
         case .receiver(.stop): stop
-        case .media(.load, _, _): load
+        case .media(let request, _, _) where request.isLoad: load
         default: reply
         }
     }

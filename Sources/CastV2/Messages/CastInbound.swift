@@ -17,6 +17,10 @@ public enum CastInbound: Sendable, Hashable {
     case loadCancelled(requestID: Int)
     case invalidPlayerState(requestID: Int)
     case mediaError(CastMediaFailure, requestID: Int)
+    case queueItemIDs([Int], sequenceNumber: Int?, requestID: Int)
+    case queueItems([CastQueueItem], requestID: Int)
+    case queueChange(CastQueueChange, requestID: Int)
+    case storedSession(CastStoredSession, requestID: Int)
 
     case multizone(CastMultizoneNews, requestID: Int)
     case deviceInformation(CastDeviceInformation, requestID: Int)
@@ -135,78 +139,16 @@ public enum CastInbound: Sendable, Hashable {
         case "INVALID_PLAYER_STATE": return .invalidPlayerState(requestID: requestID)
         case "INVALID_REQUEST": return .invalidRequest(reason: json["reason"].string, requestID: requestID)
         case "ERROR": return .mediaError(CastMediaFailure(json: json), requestID: requestID)
+        case "QUEUE_ITEM_IDS":
+            return .queueItemIDs(
+                json["itemIds"].ints ?? [], sequenceNumber: json["sequenceNumber"].int, requestID: requestID)
+        case "QUEUE_ITEMS":
+            return .queueItems(
+                json["items"].elements.compactMap(CastQueueItem.init(json:)), requestID: requestID)
+        case "QUEUE_CHANGE": return .queueChange(CastQueueChange(json: json), requestID: requestID)
+        case "SESSION_STATE":
+            return .storedSession(CastStoredSession(json: json["sessionState"]), requestID: requestID)
         default: return nil
         }
-    }
-}
-
-/// Why a receiver could not play.
-public struct CastMediaFailure: Sendable, Hashable {
-    /// `detailedErrorCode`.
-    public var code: Int?
-    public var reason: String?
-
-    public init(code: Int? = nil, reason: String? = nil) {
-        self.code = code
-        self.reason = reason
-    }
-
-    init(json: CastJSON) {
-        code = json["detailedErrorCode"].int ?? json["customData"]["detailedErrorCode"].int
-        reason = json["reason"].string
-    }
-
-    /// What kind of trouble a code speaks of.
-    public enum Kind: Sendable, Hashable { case unreachable, unsupported, decoding, keys, aborted, other }
-
-    public var kind: Kind {
-        switch code ?? 0 {
-        case 103, 300, 301, 311, 312, 313, 321, 332: .unreachable
-        case 104,
-            201...203 where code != 201:
-            .unsupported
-        case 102, 110, 315, 316, 322, 400...431, 500: .decoding
-        case 201, 314: .keys
-        case 101, 904: .aborted
-        default: .other
-        }
-    }
-
-    /// The code in words, as a clause that follows "the receiver says that".
-    public var explanation: String {
-        let words =
-            switch code ?? 0 {
-            case 100: "it failed without saying why"
-            case 101: "loading was aborted"
-            case 102: "it could not decode the media"
-            case 103: "it could not fetch the media over the network"
-            case 104: "it cannot play this kind of media, or could not reach it"
-            case 110: "it could not put the media into its buffer"
-            case 201: "it could not fetch a key over the network"
-            case 202: "it does not support this kind of protection"
-            case 203: "it has no way to decrypt here"
-            case 300: "the network failed"
-            case 301: "it could not fetch a segment"
-            case 311, 411: "it could not get or read the HLS master playlist"
-            case 312, 412: "it could not get or read an HLS playlist"
-            case 313: "nobody answered when it asked for a key"
-            case 314: "it could not load a key"
-            case 315, 423: "a segment is invalid"
-            case 316: "it could not parse a segment"
-            case 321: "it could not fetch the DASH manifest"
-            case 322: "the DASH initialisation segment is missing"
-            case 331, 431: "it could not get or read the Smooth Streaming manifest"
-            case 332: "no data came"
-            case 400...422: "it could not read the manifest"
-            case 500: "a segment failed"
-            case 600: "the text track failed"
-            case 900, 905, 906, 909: "its app failed to load the media"
-            case 901, 902: "an ad break failed"
-            case 903: "it could not show the image"
-            case 904: "another load came in between"
-            default: "it could not load the media"
-            }
-        let details = [code.map { "code \($0)" }, reason.map { "reason \($0)" }].compactMap { $0 }
-        return details.isEmpty ? words : "\(words) (\(details.joined(separator: ", ")))"
     }
 }

@@ -161,9 +161,12 @@ public actor CastSession {
         handles[id] = handle
         consents[id] = consent
         // Whatever failed before has nothing to do with what is loaded now.
-        if case .media(.load, _, _) = request, state.mediaFailure != nil {
-            state.mediaFailure = nil
-            publish()
+        if case .media(let asked, _, _) = request {
+            state.media.asked(asked, id: id)
+            if asked.isLoad, state.mediaFailure != nil {
+                state.mediaFailure = nil
+                publish()
+            }
         }
         await apply(actions)
         return handle
@@ -225,6 +228,7 @@ public actor CastSession {
             case .send(let message): outgoing.append(message)
             case .finish(let id, let result):
                 consents[id] = nil
+                state.media.ended(id, result)
                 if let handle = handles.removeValue(forKey: id) { ended.append((handle, result)) }
             case .launchNeedsConsent(let id): consents[id]?()
             case .deliver(let inbound, let source):
@@ -264,6 +268,8 @@ public actor CastSession {
         case .mediaStatus(let updates, _) where source == state.runningApp?.transportID:
             state.media.apply(updates, now: now)
             positionNews = now
+        case .queueItemIDs, .queueItems, .queueChange:
+            if source == state.runningApp?.transportID { state.media.apply(inbound) }
         case .loadFailed(let failure, _), .mediaError(let failure, _):
             if source == state.runningApp?.transportID { state.mediaFailure = failure }
         case .multizone(let multizone, _): follow(multizone)
