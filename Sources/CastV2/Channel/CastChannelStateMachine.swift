@@ -107,7 +107,7 @@ public struct CastChannelStateMachine: Sendable {
             return (id, [.finish(id, .failed(.unsendable(error)))])
         }
         var actions = finish(.replaced) { $0.isReplaced(by: request) }
-        actions += connect(to: request.destination, now: now)
+        if case .authenticate = request {} else { actions += connect(to: request.destination, now: now) }
         pending[id] = Pending(request: request, deadline: now + timeouts.limit(of: request))
         lastSent = now
         actions.append(.send(message))
@@ -150,6 +150,11 @@ public struct CastChannelStateMachine: Sendable {
             actions = settle(id, .failed(.invalidPlayerState)) { Self.isMedia($0, from: message.sourceID) }
         case .mediaError(let failure, let id):
             actions = settle(id, .failed(.mediaError(failure))) { Self.isMedia($0, from: message.sourceID) }
+        case .deviceAuthentication(let reply):
+            // The first answer counts: a second one finds nobody waiting.
+            actions = finish(.completed(.authentication(reply))) {
+                if case .authenticate = $0 { true } else { false }
+            }
         case .invalidRequest(let reason, let id):
             actions = settle(id, .failed(.invalidRequest(reason: reason))) { $0.namespace == message.namespace }
         default: actions = []

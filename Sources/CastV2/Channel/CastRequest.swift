@@ -3,30 +3,34 @@ public typealias CastRequestID = Int
 
 /// Something that a receiver is asked, and where.
 public enum CastRequest: Sendable, Hashable {
+    /// Who are you? Needs no virtual connection, and its answer carries no request id.
+    case authenticate(CastAuthenticationChallenge)
     case receiver(CastReceiverRequest)
     /// To an app: `transport` is where, `session` the app's session id.
     case media(CastMediaRequest, transport: String, session: String?)
 
     public var destination: String {
         switch self {
-        case .receiver: CastAddress.platformReceiver
+        case .authenticate, .receiver: CastAddress.platformReceiver
         case .media(_, let transport, _): transport
         }
     }
 
     var namespace: String {
         switch self {
+        case .authenticate: CastNamespace.deviceAuthentication
         case .receiver: CastNamespace.receiver
         case .media: CastNamespace.media
         }
     }
 
     func message(id: CastRequestID, from source: String) -> CastMessage {
-        let json =
-            switch self {
-            case .receiver(let request): request.json(requestID: id)
-            case .media(let request, _, let session): request.json(requestID: id, sessionID: session)
-            }
+        let json: CastJSON
+        switch self {
+        case .authenticate(let challenge): return challenge.message(from: source)
+        case .receiver(let request): json = request.json(requestID: id)
+        case .media(let request, _, let session): json = request.json(requestID: id, sessionID: session)
+        }
         return CastMessage(
             sourceID: source, destinationID: destination, namespace: namespace, payload: .text(json.text))
     }
@@ -60,6 +64,7 @@ public enum CastRequestResult: Sendable, Hashable {
 
 /// What a receiver answered to a request that it took.
 public enum CastReply: Sendable, Hashable {
+    case authentication(CastAuthenticationReply)
     case receiverStatus(CastReceiverStatus)
     case appAvailability([String: Bool])
     case mediaStatus([CastMediaStatusUpdate])
@@ -87,6 +92,8 @@ public enum CastRequestFailure: Error, Sendable, Hashable {
 public struct CastTimeouts: Sendable, Hashable {
     /// TCP, TLS and all.
     public var connect: Int64 = 10_000_000_000
+    /// An answer to the question who the device is.
+    public var authentication: Int64 = 6_000_000_000
     /// An answer to an ordinary request.
     public var reply: Int64 = 8_000_000_000
     /// An app to be running.
@@ -106,6 +113,7 @@ public struct CastTimeouts: Sendable, Hashable {
 
     func limit(of request: CastRequest) -> Int64 {
         switch request {
+        case .authenticate: authentication
         case .receiver(.launch): launch
         case .receiver(.stop): stop
         case .media(.load, _, _): load
