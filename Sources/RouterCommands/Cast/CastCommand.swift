@@ -9,5 +9,5 @@ struct CastCommand: AsyncParsableCommand {
             DEVICE is a name, an id or a unique beginning of one from “router devices”, or a URI such as \
             cast://192.168.1.21.
             """,
-        subcommands: [])
+        subcommands: [CastAuthCommand.self])
 }
