@@ -17,10 +17,12 @@ struct SimulatedFault: Sendable, Hashable {
         /// `detailedErrorCode`.
         case loadFailed(Int)
         case neverAnswer
+        /// How a challenge of device authentication is answered.
+        case authentication(SimulatedCastConfiguration.AuthenticationMode)
     }
 
     static let words =
-        "refuse, slow[=SECONDS], drop=N, wrong-password, busy, lose=PERCENT, load-failed[=CODE], never-answer"
+        "refuse, slow[=SECONDS], drop=N, wrong-password, busy, lose=PERCENT, load-failed[=CODE], never-answer, auth=MODE"
     private static let slowSeconds = 2.0
     /// The code of a load that failed for no particular reason.
     private static let loadFailedCode = 905
@@ -71,8 +73,18 @@ struct SimulatedFault: Sendable, Hashable {
         case "lose": .lose(try number(0...100, "a percentage from 0 to 100") / 100)
         case "load-failed": .loadFailed(try whole(1...9_999, "a code", absent: loadFailedCode))
         case "never-answer": try bare(.neverAnswer)
+        case "auth": .authentication(try authentication(value))
         default: throw ValidationError("there is no fault “\(word)”; the faults are \(words)")
         }
+    }
+
+    private static func authentication(_ value: String?) throws -> SimulatedCastConfiguration.AuthenticationMode {
+        let modes = SimulatedCastConfiguration.AuthenticationMode.self
+        guard let mode = value.flatMap(modes.init(rawValue:)) else {
+            throw ValidationError(
+                "auth needs one of \(modes.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return mode
     }
 
     /// False where a Cast receiver cannot have this fault.
@@ -84,6 +96,7 @@ struct SimulatedFault: Sendable, Hashable {
         case .busy: configuration.faults.launchError = "NOT_ALLOWED"
         case .loadFailed(let code): configuration.faults.loadFails = code
         case .neverAnswer: configuration.faults.neverAnswers = true
+        case .authentication(let mode): configuration.authentication = mode
         // Cast has no passwords, and its sound comes by TCP.
         case .wrongPassword, .lose: return false
         }
@@ -101,7 +114,7 @@ struct SimulatedFault: Sendable, Hashable {
         case .lose(let share): configuration.faults.dropAudio = share
         case .neverAnswer: configuration.faults.neverAnswers = true
         // AirPlay 1 is sent the sound itself, and loads nothing.
-        case .loadFailed: return false
+        case .loadFailed, .authentication: return false
         }
         return true
     }

@@ -75,7 +75,7 @@ extension ConfigurationReader {
             let text = try string(identity, "identity")
             guard let mode = CastIdentityPolicy.Mode(rawValue: text) else {
                 throw error(
-                    identity, "“\(text)” is no way to check an identity", hint: "Write pin, require or “off” in quotes")
+                    identity, "“\(text)” is no way to check an identity", hint: "Write pin, require or off")
             }
             guard mode != .require || !result.roots.isEmpty else {
                 throw error(identity, "identity: require needs roots", hint: "Add “roots: [FILE]”, or write pin")

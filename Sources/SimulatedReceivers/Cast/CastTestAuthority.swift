@@ -22,13 +22,70 @@ public struct CastTestAuthority: Sendable {
     private static let made = Result { try CastTestAuthority() }
 
     init() throws {
-        root = try SimulatedKeyPair()
-        deviceKey = try SimulatedKeyPair()
-        serverKey = try SimulatedKeyPair()
-        rootCertificate = try SimulatedCertificate(
-            name: "Router Test Cast Root", key: root, notBefore: -30 * Self.day, notAfter: 3_650 * Self.day, role: .root
-        ).signed(by: root, issuer: nil)
+        try self.init(root: SimulatedKeyPair(), device: SimulatedKeyPair(), server: SimulatedKeyPair(), certificate: nil)
+    }
+
+    private init(
+        root: SimulatedKeyPair, device: SimulatedKeyPair, server: SimulatedKeyPair, certificate: [UInt8]?
+    ) throws {
+        self.root = root
+        deviceKey = device
+        serverKey = server
+        rootCertificate =
+            try certificate
+            ?? SimulatedCertificate(
+                name: "Router Test Cast Root", key: root, notBefore: -30 * Self.day, notAfter: 3_650 * Self.day,
+                role: .root
+            ).signed(by: root, issuer: nil)
         rootPEM = Self.pem(rootCertificate, label: "CERTIFICATE")
+    }
+
+    /// An authority that stays: the one that is kept in this folder, or a new one that is kept there from now on (mode
+    /// 0600). A simulated device that is started again then shows the same key, as a real one does.
+    ///
+    /// Throws `SimulatedReceiverError.cryptography` where it cannot be made or kept.
+    public static func kept(in folder: URL) throws -> CastTestAuthority {
+        let file = folder.appending(path: "simulated-cast-keys.json")
+        if let data = try? Data(contentsOf: file), let kept = try? JSONDecoder().decode(Kept.self, from: data),
+            CastCertificate(der: Array(kept.certificate)) != nil, kept.isWhole
+        {
+            return try CastTestAuthority(
+                root: SimulatedKeyPair(der: Array(kept.root)), device: SimulatedKeyPair(der: Array(kept.device)),
+                server: SimulatedKeyPair(der: Array(kept.server)), certificate: Array(kept.certificate))
+        }
+        let made = try CastTestAuthority()
+        let kept = Kept(
+            root: Data(made.root.der), device: Data(made.deviceKey.der), server: Data(made.serverKey.der),
+            certificate: Data(made.rootCertificate))
+        do {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let path = file.path + "-\(UUID().uuidString)"
+            guard
+                FileManager.default.createFile(
+                    atPath: path, contents: try JSONEncoder().encode(kept), attributes: [.posixPermissions: 0o600])
+            else { throw SimulatedReceiverError.cryptography("keeping keys in \(folder.path)") }
+            // In one step, so that nobody ever reads half of it.
+            guard rename(path, file.path) == 0 else {
+                throw SimulatedReceiverError.cryptography("keeping keys in \(folder.path)")
+            }
+        } catch let error as SimulatedReceiverError {
+            throw error
+        } catch {
+            throw SimulatedReceiverError.cryptography("keeping keys in \(folder.path)")
+        }
+        return made
+    }
+
+    /// DER of each.
+    private struct Kept: Codable {
+        var root: Data
+        var device: Data
+        var server: Data
+        var certificate: Data
+
+        var isWhole: Bool {
+            [root, device, server].allSatisfy { (try? SimulatedKeyPair(der: Array($0)).withKey { _ in true }) == true }
+        }
     }
 
     /// Who a device says it is: its key, its certificate, what it sends along.
@@ -183,6 +240,12 @@ struct SimulatedKeyPair: Sendable {
 
     let der: [UInt8]
     private let kind: Kind
+
+    /// An RSA key that was made before.
+    init(der: [UInt8]) {
+        self.der = der
+        kind = .rsa(bits: 2_048)
+    }
 
     init(_ kind: Kind = .rsa(bits: 2_048)) throws {
         self.kind = kind

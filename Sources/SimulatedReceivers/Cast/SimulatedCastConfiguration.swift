@@ -117,6 +117,8 @@ public struct SimulatedCastConfiguration: Sendable {
     public var launchStyle = LaunchStyle.classic
     public var idleApp = IdleApp.backdrop
     public var authentication = AuthenticationMode.valid
+    /// Who made its keys; nil is the authority of this process.
+    public var authority: CastTestAuthority?
     public var recordStyle = RecordStyle.separate
     /// Device volume at the start, 0 to 1.
     public var volume: Double = 1

@@ -43,7 +43,7 @@ public actor SimulatedCastReceiver {
         self.configuration = configuration
         self.logger = logger
         self.clock = clock
-        let authority = try CastTestAuthority.ofProcess()
+        let authority = try configuration.authority ?? CastTestAuthority.ofProcess()
                 serverKey = authority.serverKey.der
         authenticator = try CastDeviceAuthenticator(
             mode: configuration.authentication, name: configuration.name, authority: authority)
