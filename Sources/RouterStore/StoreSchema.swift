@@ -19,7 +19,7 @@ struct StoreSchema: Sendable {
         try database.write { try $0.execute(sql: "PRAGMA user_version = \(version)") }
     }
 
-    private static func migrations() -> DatabaseMigrator {
+    static func migrations() -> DatabaseMigrator {
         var migrator = firstVersion()
         migrator.registerMigration("pins") { db in
             try db.execute(

@@ -139,7 +139,9 @@ import Testing
         }
     }
 
-    @Test("C21 a key that does not hold is not accepted either", arguments: [Mode.badSignature, .wrongNonce, .longLivedTLS])
+    @Test(
+        "C21 a key that does not hold is not accepted either",
+        arguments: [Mode.badSignature, .wrongNonce, .longLivedTLS])
     func notAccepted(mode: Mode) async throws {
         let pins = Pins()
         try await withDevice(mode) { _, endpoint in
@@ -150,7 +152,9 @@ import Testing
         }
     }
 
-    @Test("C21 a silent device is let in, not waited for again, and refused once it has shown a key", arguments: [Mode.silent, .error])
+    @Test(
+        "C21 a silent device is let in, not waited for again, and refused once it has shown a key",
+        arguments: [Mode.silent, .error])
     func silent(mode: Mode) async throws {
         let pins = Pins()
         let provider = try provider(.pin, pins: pins)
@@ -187,7 +191,8 @@ import Testing
                 try await provider(.require, root: root, list: list).identify(endpoint)
             }
             #expect(try await finding(authority.revocationList(keys: [device.deviceCertificate])).failure == "revoked")
-            #expect(try await finding(authority.revocationList(serials: [device.deviceCertificate])).failure == "revoked")
+            #expect(
+                try await finding(authority.revocationList(serials: [device.deviceCertificate])).failure == "revoked")
             #expect(try await finding(authority.revocationList()).revocation == "notRevoked")
             var spoiled = try authority.revocationList()
             spoiled[spoiled.count - 1] ^= 1

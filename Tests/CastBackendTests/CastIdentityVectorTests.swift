@@ -1,10 +1,15 @@
 import CastV2
 import Foundation
-import PeerSupport
 import Testing
 
+private let pythonWithCryptography: String? = {
+    let peers = ProcessInfo.processInfo.environment["ROUTER_PEERS"] ?? ".build/peers"
+    let path = "\(peers)/bin/python3"
+    return FileManager.default.isExecutableFile(atPath: path) ? path : nil
+}()
+
 /// Against answers that `cast_identity_vectors.py` made with another library's certificates and signatures.
-@Suite(.enabled(if: CastIdentityVectorTests.python != nil, "no Python with cryptography in ROUTER_PEERS"))
+@Suite(.enabled(if: pythonWithCryptography != nil, "no Python with cryptography in ROUTER_PEERS"))
 struct CastIdentityVectorTests {
     struct Vector: Decodable, Sendable {
         var name: String
@@ -30,15 +35,9 @@ struct CastIdentityVectorTests {
         }
     }
 
-    static let python: String? = {
-        let peers = ProcessInfo.processInfo.environment["ROUTER_PEERS"] ?? ".build/peers"
-        let path = "\(peers)/bin/python3"
-        return FileManager.default.isExecutableFile(atPath: path) ? path : nil
-    }()
-
     private static let vectors: [Vector] = {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: python ?? "")
+        process.executableURL = URL(fileURLWithPath: pythonWithCryptography ?? "")
         process.arguments = [
             URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
                 .appending(path: "EndToEndTests/peers/cast_identity_vectors.py").path
@@ -66,8 +65,8 @@ struct CastIdentityVectorTests {
         }
     }
 
-    @Test("C21 without roots the chain is not looked at, and signature, nonce and TLS certificate are") func trustOnFirstUse()
-    {
+    @Test("C21 without roots the chain is not looked at, and signature, nonce and TLS certificate are")
+    func trustOnFirstUse() {
         for vector in Self.vectors {
             let verdict = CastIdentityVerifier().verify(
                 CastAuthenticationReply(.binary(vector.payload.unhexed)), nonce: vector.nonce.unhexed,
@@ -94,11 +93,14 @@ struct CastIdentityVectorTests {
         for place in stride(from: 0, to: whole.count, by: 3) {
             var bytes = whole
             bytes[place] ^= 1 << UInt8(place % 8)
-            #expect(!vector.verdict(bytes).holds || CastAuthenticationReply(.binary(bytes)) == original, "byte \(place)")
+            #expect(
+                !vector.verdict(bytes).holds || CastAuthenticationReply(.binary(bytes)) == original, "byte \(place)")
         }
     }
 
-    @Test("roots are read from PEM, from several in one file and from DER, and what is none is named") func roots() throws {
+    @Test("roots are read from PEM, from several in one file and from DER, and what is none is named") func roots()
+        throws
+    {
         let vector = try #require(Self.vectors.first)
         let root = vector.roots[0].unhexed
         func pem(_ der: [UInt8]) -> String {
@@ -114,7 +116,9 @@ struct CastIdentityVectorTests {
         #expect(failure([]) == .noCertificate)
         #expect(failure(root + [0]) == .noCertificate)
         #expect(failure(Array("-----BEGIN CERTIFICATE-----\nAAAA\n".utf8)) == .unreadable(1))
-        #expect(failure(Array((pem(root) + "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----").utf8)) == .unreadable(2))
+        #expect(
+            failure(Array((pem(root) + "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----").utf8))
+                == .unreadable(2))
         #expect(failure(Array(String(repeating: pem(root), count: 65).utf8)) == .tooMany)
         #expect(failure([UInt8](repeating: 0x30, count: CastTrustRoots.maximumBytes + 1)) == .tooLarge)
     }

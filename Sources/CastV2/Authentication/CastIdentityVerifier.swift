@@ -208,7 +208,8 @@ enum CertificatePath {
         let culprit = X509_STORE_CTX_get_current_cert(context).flatMap { certificate($0) }
         let subject = culprit?.subject ?? ""
         switch code {
-        case X509_V_ERR_CERT_HAS_EXPIRED: return .certificateExpired(subject: subject, culprit?.notAfter ?? .distantPast)
+        case X509_V_ERR_CERT_HAS_EXPIRED:
+            return .certificateExpired(subject: subject, culprit?.notAfter ?? .distantPast)
         case X509_V_ERR_CERT_NOT_YET_VALID:
             return .certificateNotYetValid(subject: subject, from: culprit?.notBefore ?? .distantFuture)
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT: return .selfSigned(subject: subject)

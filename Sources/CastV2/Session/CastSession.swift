@@ -66,7 +66,9 @@ public actor CastSession {
             now: clock.now())
         let asked = configuration.challenge.map { machine.request(.authenticate($0), now: clock.now()) }
         let (statusID, actions) = machine.request(.receiver(.getStatus), now: clock.now())
-        let greeting = ((asked?.actions ?? []) + actions).compactMap { if case .send(let message) = $0 { message } else { nil } }
+        let greeting = ((asked?.actions ?? []) + actions).compactMap {
+            if case .send(let message) = $0 { message } else { nil }
+        }
         let deadline = clock.now() + configuration.timeouts.connect
         let connection = try await withThrowingTaskGroup(of: CastConnection.self) { group in
             group.addTask {

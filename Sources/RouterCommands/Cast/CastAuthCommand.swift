@@ -61,7 +61,7 @@ struct CastAuthCommand: AsyncParsableCommand {
                 switch options.output {
                 case .json: options.console.out(try Renderer.json(finding))
                 case .ndjson: options.console.out(try Renderer.jsonLine(finding))
-                case .plain: 
+                case .plain:
                     for (name, value) in Self.facts(finding) { options.console.out("\(name)\t" + Console.clean(value)) }
                 case .table: show(finding)
                 }

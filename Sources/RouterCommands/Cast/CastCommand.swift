@@ -8,6 +8,8 @@ struct CastCommand: AsyncParsableCommand {
         discussion: """
             DEVICE is a name, an id or a unique beginning of one from “router devices”, or a URI such as \
             cast://192.168.1.21.
+
+              router cast auth “Living Room”
             """,
         subcommands: [CastAuthCommand.self])
 }

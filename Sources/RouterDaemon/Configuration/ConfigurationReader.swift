@@ -22,7 +22,8 @@ struct ConfigurationReader {
         var result = RouterConfiguration()
         // An empty file, or one of comments only.
         guard let root, root.null == nil || root.mapping != nil else { return result }
-        let fields = try mapping(root, "the configuration", ["version", "name", "media", "cast", "hint", "devices", "rooms"])
+        let fields = try mapping(
+            root, "the configuration", ["version", "name", "media", "cast", "hint", "devices", "rooms"])
         guard let version = fields["version"] else {
             throw error(root, "the configuration has no version", hint: "Begin the file with “version: 1”")
         }

@@ -22,7 +22,8 @@ public struct CastTestAuthority: Sendable {
     private static let made = Result { try CastTestAuthority() }
 
     init() throws {
-        try self.init(root: SimulatedKeyPair(), device: SimulatedKeyPair(), server: SimulatedKeyPair(), certificate: nil)
+        try self.init(
+            root: SimulatedKeyPair(), device: SimulatedKeyPair(), server: SimulatedKeyPair(), certificate: nil)
     }
 
     private init(

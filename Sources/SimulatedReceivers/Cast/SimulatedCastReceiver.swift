@@ -44,7 +44,7 @@ public actor SimulatedCastReceiver {
         self.logger = logger
         self.clock = clock
         let authority = try configuration.authority ?? CastTestAuthority.ofProcess()
-                serverKey = authority.serverKey.der
+        serverKey = authority.serverKey.der
         authenticator = try CastDeviceAuthenticator(
             mode: configuration.authentication, name: configuration.name, authority: authority)
         rootCertificatePEM = authenticator.rootPEM
