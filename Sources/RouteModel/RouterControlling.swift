@@ -8,6 +8,10 @@ public protocol RouterControlling: Sendable {
     /// way of discovery is known not to work.
     func routes(settle: Bool) async throws -> RouteList
 
+    /// How eagerly to look for devices from now on: actively while somebody looks at a list of them. A router that cannot
+    /// choose does nothing.
+    func discover(_ activity: DiscoveryActivity) async
+
     /// Configured rooms, then each device that is in none as a room of its own name.
     func rooms(settle: Bool) async throws -> [Room]
 
@@ -30,6 +34,18 @@ public protocol RouterControlling: Sendable {
     /// Events in order; the first has the full state. A reader that falls behind by more than a thousand events loses
     /// the oldest and sees the gap in the numbers.
     func events() async -> AsyncStream<RouterEvent>
+}
+
+extension RouterControlling {
+    public func discover(_ activity: DiscoveryActivity) async {}
+}
+
+/// How eagerly devices are looked for.
+public enum DiscoveryActivity: String, Codable, Sendable, Hashable {
+    /// Only what devices announce by themselves, and what was asked for once.
+    case passive
+    /// The network is asked again and again.
+    case active
 }
 
 /// What to play, where and how.

@@ -36,7 +36,8 @@ public actor RouterEngine: RouterControlling {
     private let jobs = JobOwner()
 
     private var registry = RouteRegistry()
-    private var records: [ServiceRecord.Key: EndpointID] = [:]
+    /// What each record made, to fall back on when another record of the same device goes.
+    private var records: [ServiceRecord.Key: Endpoint] = [:]
     private var discovery: [String: DiscoveryState] = [:]
     private var discovering = false
     private var admittedStated = false
@@ -104,13 +105,14 @@ public actor RouterEngine: RouterControlling {
             for provider in providers where provider.serviceTypes.contains(record.key.type) {
                 let endpoint = provider.endpoint(from: record)
                 // A record that changes may make another endpoint of the device, or none.
-                if let old = records[record.key], old != endpoint?.id { registry.markStale(old, now: clock.now()) }
-                records[record.key] = endpoint?.id
+                let old = records.removeValue(forKey: record.key)
+                records[record.key] = endpoint
+                if let old, old.id != endpoint?.id { withdrawn(old.id) }
                 if let endpoint { await admit(endpoint) }
             }
         case .removed(let key):
-            guard let id = records.removeValue(forKey: key) else { return }
-            registry.markStale(id, now: clock.now())
+            guard let id = records.removeValue(forKey: key)?.id else { return }
+            withdrawn(id)
             let clock = clock
             jobs.add { [self] in
                 guard (try? await clock.sleep(nanoseconds: RouteRegistry.staleGraceNanoseconds)) != nil else { return }
@@ -121,6 +123,24 @@ public actor RouterEngine: RouterControlling {
             discovery = discovery.filter { $0.key == state.source || $0.value.status != .starting }
         }
         routesChanged()
+    }
+
+    /// A record is gone. Where another one tells of the same endpoint (a group that moved and was announced anew before
+    /// its old record went), it is that one's now.
+    private func withdrawn(_ id: EndpointID) {
+        if let other = records.values.first(where: { $0.id == id }) {
+            registry.update(other)
+        } else {
+            registry.markStale(id, now: clock.now())
+        }
+    }
+
+    /// The endpoint to connect to now for the device that `endpoint` was of: see `RouteRegistry.current`.
+    func current(_ endpoint: Endpoint) -> Endpoint { registry.current(endpoint) ?? endpoint }
+
+    public func discover(_ activity: DiscoveryActivity) async {
+        await discover()
+        browsing?.setActivity(activity)
     }
 
     private func expire() {
@@ -366,6 +386,7 @@ public actor RouterEngine: RouterControlling {
         return SessionEnvironment(
             media: media, store: store, clock: clock,
             provider: { endpoint in providers.first { $0.family == endpoint.protocol.family } },
+            current: { [weak self] endpoint in await self?.current(endpoint) ?? endpoint },
             password: configuration.password, senderName: configuration.senderName,
             changed: { [weak self] snapshot in await self?.sessionChanged(snapshot) },
             notice: { [weak self] notice in await self?.tell(notice) },

@@ -8,7 +8,7 @@ struct StoreSchema: Sendable {
     var version: Int
     var migrator: DatabaseMigrator
 
-    static let current = StoreSchema(version: 1, migrator: firstVersion())
+    static let current = StoreSchema(version: 2, migrator: migrations())
 
     /// Where the file is older, brings it up to date. Throws `StoreFault.newer` for one that a later router wrote.
     func apply(to database: DatabaseQueue) throws {
@@ -17,6 +17,24 @@ struct StoreSchema: Sendable {
         if found > version { throw StoreFault.newer(found: found, known: version) }
         try migrator.migrate(database)
         try database.write { try $0.execute(sql: "PRAGMA user_version = \(version)") }
+    }
+
+    static func migrations() -> DatabaseMigrator {
+        var migrator = firstVersion()
+        migrator.registerMigration("pins") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE pin (
+                        device TEXT PRIMARY KEY NOT NULL,
+                        fingerprint TEXT NOT NULL
+                    ) WITHOUT ROWID;
+
+                    CREATE TABLE told (
+                        what TEXT PRIMARY KEY NOT NULL
+                    ) WITHOUT ROWID;
+                    """)
+        }
+        return migrator
     }
 
     static func firstVersion() -> DatabaseMigrator {

@@ -173,10 +173,10 @@ import Testing
     @Test("device authentication: our challenge and the three kinds of answer")
     func deviceAuthentication() throws {
         // Field 1 (challenge): sender_nonce (2) of two bytes, hash_algorithm (3) 1.
-        let challenge = try CastAuthenticationChallenge(nonce: [7, 8]).message(from: "s")
+        let challenge = CastAuthenticationChallenge(nonce: [7, 8]).message(from: "s")
         #expect(challenge.payload == .binary([0x0a, 0x06, 0x12, 0x02, 7, 8, 0x18, 0x01]))
         #expect(
-            try CastAuthenticationChallenge(nonce: [], wantsSHA256: false).message(from: "s").payload
+            CastAuthenticationChallenge(nonce: [], wantsSHA256: false).message(from: "s").payload
                 == .binary([0x0a, 0x00]))
         func answer(_ bytes: [UInt8]) -> CastInbound {
             CastInbound(
@@ -197,7 +197,13 @@ import Testing
         #expect(response.nonce == [4])
         #expect(!response.usesSHA256)
         #expect(answer([0x1a, 0x02, 0x08, 0x01]) == .deviceAuthentication(.refused(.noTLS)))
-        #expect(answer([]) == .unreadable)
-        #expect(answer([0xff]) == .unreadable)
+        #expect(answer([]) == .deviceAuthentication(.empty))
+        // Bytes that are no protobuf, and a response without its certificate.
+        #expect(answer([0xff]) == .deviceAuthentication(.unreadable))
+        #expect(answer([0x12, 0x03, 0x0a, 0x01, 1]) == .deviceAuthentication(.unreadable))
+        let text = CastMessage(
+            sourceID: "receiver-0", destinationID: "s", namespace: CastNamespace.deviceAuthentication,
+            payload: .text("{}"))
+        #expect(CastInbound(text) == .deviceAuthentication(.notBinary))
     }
 }

@@ -94,9 +94,9 @@ struct StoreSchemaTests {
     @Test("a later version takes a version 1 file over with all it holds, and version 1 then refuses it")
     func laterVersion() async throws {
         try await plantVersion1()
-        var migrator = StoreSchema.firstVersion()
-        migrator.registerMigration("2") { try $0.execute(sql: "ALTER TABLE route ADD COLUMN alias TEXT") }
-        let later = StoreSchema(version: 2, migrator: migrator)
+        var migrator = StoreSchema.migrations()
+        migrator.registerMigration("later") { try $0.execute(sql: "ALTER TABLE route ADD COLUMN alias TEXT") }
+        let later = StoreSchema(version: StoreSchema.current.version + 1, migrator: migrator)
         do {
             let store = try RouterStore(file: StoreFile(path: folder.file), schema: later)
             try await expectVersion1Content(store)
@@ -107,7 +107,7 @@ struct StoreSchemaTests {
         let before = FileManager.default.contents(atPath: folder.file)
         let error = try #require(openingError(folder.file))
         #expect(error.code == .storage)
-        #expect(error.message.contains("newer router (schema 2, known here: 1)"))
+        #expect(error.message.contains("newer router (schema 3, known here: 2)"))
         #expect(error.hint?.contains("Update") == true)
         #expect(FileManager.default.contents(atPath: folder.file) == before)
         #expect(folder.entries() == ["router.sqlite"])
@@ -116,15 +116,32 @@ struct StoreSchemaTests {
     @Test("a migration that fails changes nothing")
     func failingMigration() async throws {
         try await plantVersion1()
-        var migrator = StoreSchema.firstVersion()
-        migrator.registerMigration("2") { db in
+        var migrator = StoreSchema.migrations()
+        migrator.registerMigration("later") { db in
             try db.execute(sql: "DROP TABLE volume")
             try db.execute(sql: "CREATE TABLE route (id)")
         }
         #expect(throws: RouterError.self) {
-            try RouterStore(file: StoreFile(path: folder.file), schema: StoreSchema(version: 2, migrator: migrator))
+            try RouterStore(file: StoreFile(path: folder.file), schema: StoreSchema(version: 9, migrator: migrator))
         }
         try await expectVersion1Content(try RouterStore(path: folder.file))
+    }
+
+    @Test("C20 keys of devices and what was told once are kept, in a file of version 1 too")
+    func pinsAndTold() async throws {
+        try await plantVersion1()
+        let store = try RouterStore(path: folder.file)
+        #expect(try await store.pin(of: "castID:01") == nil)
+        try await store.savePin("aa", of: "castID:01")
+        try await store.savePin("bb", of: "castID:02")
+        try await store.savePin("cc", of: "castID:01")
+        let other = try RouterStore(path: folder.file)
+        #expect(try await other.pin(of: "castID:01") == "cc")
+        #expect(try await other.pin(of: "castID:02") == "bb")
+        #expect(try await store.tellOnce("hint"))
+        #expect(try await !store.tellOnce("hint"))
+        #expect(try await !other.tellOnce("hint"))
+        #expect(try await other.tellOnce("another"))
     }
 
     @Test("an empty file is a new one, and an interrupted creation is finished")

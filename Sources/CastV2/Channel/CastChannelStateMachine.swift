@@ -140,7 +140,7 @@ public struct CastChannelStateMachine: Sendable {
         guard pending.count < CastLimits.requestsInFlight else {
             return (id, actions + [.finish(id, .failed(.tooManyRequests))])
         }
-        actions += connect(to: request.destination, now: now)
+        if case .authenticate = request {} else { actions += connect(to: request.destination, now: now) }
         pending[id] = Pending(request: request, deadline: now + timeouts.limit(of: request))
         lastSent = now
         actions.append(.send(message))
@@ -205,6 +205,11 @@ public struct CastChannelStateMachine: Sendable {
             actions = settle(id, .failed(.invalidPlayerState)) { Self.isMedia($0, from: message.sourceID) }
         case .mediaError(let failure, let id):
             actions = settle(id, .failed(.mediaError(failure))) { Self.isMedia($0, from: message.sourceID) }
+        case .deviceAuthentication(let reply):
+            // The first answer counts: a second one finds nobody waiting.
+            actions = finish(.completed(.authentication(reply))) {
+                if case .authenticate = $0 { true } else { false }
+            }
         case .invalidRequest(let reason, let id):
             actions = settle(id, .failed(.invalidRequest(reason: reason))) { $0.namespace == message.namespace }
         default: actions = []

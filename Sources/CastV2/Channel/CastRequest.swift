@@ -3,6 +3,8 @@ public typealias CastRequestID = Int
 
 /// Something that a receiver is asked, and where.
 public enum CastRequest: Sendable, Hashable {
+    /// Who are you? Needs no virtual connection, and its answer carries no request id.
+    case authenticate(CastAuthenticationChallenge)
     case receiver(CastReceiverRequest)
     case multizone(CastMultizoneRequest)
     /// GET_DEVICE_INFO. Nothing sends it unasked.
@@ -14,13 +16,14 @@ public enum CastRequest: Sendable, Hashable {
 
     public var destination: String {
         switch self {
-        case .receiver, .multizone, .deviceInformation, .eurekaInformation: CastAddress.platformReceiver
+        case .authenticate, .receiver, .multizone, .deviceInformation, .eurekaInformation: CastAddress.platformReceiver
         case .media(_, let transport, _): transport
         }
     }
 
     var namespace: String {
         switch self {
+        case .authenticate: CastNamespace.deviceAuthentication
         case .receiver: CastNamespace.receiver
         case .multizone: CastNamespace.multizone
         case .deviceInformation: CastNamespace.discovery
@@ -31,15 +34,16 @@ public enum CastRequest: Sendable, Hashable {
 
     func message(id: CastRequestID, from source: String) -> CastMessage {
         let number = CastJSON.number(Double(id))
-        let json: CastJSON =
-            switch self {
-            case .receiver(let request): request.json(requestID: id)
-            case .multizone(let request): request.json(requestID: id)
-            case .deviceInformation: ["type": "GET_DEVICE_INFO", "requestId": number]
-            // The one namespace that writes its keys like this.
-            case .eurekaInformation: ["type": "eureka_info", "request_id": number]
-            case .media(let request, _, let session): request.json(requestID: id, sessionID: session)
-            }
+        let json: CastJSON
+        switch self {
+        case .authenticate(let challenge): return challenge.message(from: source)
+        case .receiver(let request): json = request.json(requestID: id)
+        case .multizone(let request): json = request.json(requestID: id)
+        case .deviceInformation: json = ["type": "GET_DEVICE_INFO", "requestId": number]
+        // The one namespace that writes its keys like this.
+        case .eurekaInformation: json = ["type": "eureka_info", "request_id": number]
+        case .media(let request, _, let session): json = request.json(requestID: id, sessionID: session)
+        }
         return CastMessage(
             sourceID: source, destinationID: destination, namespace: namespace, payload: .text(json.text))
     }
@@ -79,6 +83,7 @@ public enum CastRequestResult: Sendable, Hashable {
 
 /// What a receiver answered to a request that it took.
 public enum CastReply: Sendable, Hashable {
+    case authentication(CastAuthenticationReply)
     case receiverStatus(CastReceiverStatus)
     /// By app id; an id that the device does not speak of is not known to be either.
     case appAvailability([String: Bool])
@@ -135,6 +140,8 @@ public enum CastLimits {
 public struct CastTimeouts: Sendable, Hashable {
     /// TCP, TLS and all.
     public var connect: Int64 = 10_000_000_000
+    /// An answer to the question who the device is.
+    public var authentication: Int64 = 6_000_000_000
     /// An answer to an ordinary request.
     public var reply: Int64 = 8_000_000_000
     /// An app to be running.
@@ -154,6 +161,7 @@ public struct CastTimeouts: Sendable, Hashable {
 
     func limit(of request: CastRequest) -> Int64 {
         switch request {
+        case .authenticate: authentication
         case .receiver(.launch): launch
         case .receiver(.stop): stop
         case .media(let request, _, _) where request.isLoad: load

@@ -37,11 +37,12 @@ public enum CastInbound: Sendable, Hashable {
     /// Never fails: what is not understood is `other` or `unreadable`. A request id that is missing counts as 0, which
     /// is what devices give to messages that answer nobody.
     public init(_ message: CastMessage) {
+        if message.namespace == CastNamespace.deviceAuthentication {
+            self = .deviceAuthentication(CastAuthenticationReply(message.payload))
+            return
+        }
         switch message.payload {
-        case .binary(let bytes):
-            let reply =
-                message.namespace == CastNamespace.deviceAuthentication ? CastAuthenticationReply(payload: bytes) : nil
-            self = reply.map(CastInbound.deviceAuthentication) ?? .unreadable
+        case .binary: self = .unreadable
         case .text(let text):
             guard let json = CastJSON(text: text), json.object != nil else {
                 self = .unreadable

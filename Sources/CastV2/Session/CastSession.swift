@@ -15,19 +15,23 @@ public actor CastSession {
         /// How much our connections to apps count: an onlooker's should not keep an app alive.
         public var appConnections = CastConnectionType.strong
         public var timeouts: CastTimeouts
+        /// Sent before anything else; the answer is waited for by `authentication`.
+        public var challenge: CastAuthenticationChallenge?
         /// While something plays, its position is asked for after this many nanoseconds without news of it: players
         /// drift, and say so only when something happens.
         public var refreshPositionAfter: Int64 = 10_000_000_000
 
         public init(
             host: String, port: Int = 8009, sourceID: String = "client-\(Int.random(in: 10_000...999_999))",
-            userAgent: String = "router", timeouts: CastTimeouts = CastTimeouts()
+            userAgent: String = "router", timeouts: CastTimeouts = CastTimeouts(),
+            challenge: CastAuthenticationChallenge? = nil
         ) {
             self.host = host
             self.port = port
             self.sourceID = sourceID
             sender = CastSender(userAgent: userAgent)
             self.timeouts = timeouts
+            self.challenge = challenge
         }
     }
 
@@ -55,6 +59,7 @@ public actor CastSession {
     private var timer: Task<Void, Never>?
     private var timerDeadline = Int64.max
     private let firstStatus: CastRequestHandle
+    private let firstAnswer: CastRequestHandle?
 
     /// Connects, opens the virtual connection and asks for the device's status, all in one go.
     ///
@@ -65,8 +70,11 @@ public actor CastSession {
         var machine = CastChannelStateMachine(
             sourceID: configuration.sourceID, sender: configuration.sender,
             appConnections: configuration.appConnections, timeouts: configuration.timeouts, now: clock.now())
+        let asked = configuration.challenge.map { machine.request(.authenticate($0), now: clock.now()) }
         let (statusID, actions) = machine.request(.receiver(.getStatus), now: clock.now())
-        let greeting = actions.compactMap { if case .send(let message) = $0 { message } else { nil } }
+        let greeting = ((asked?.actions ?? []) + actions).compactMap {
+            if case .send(let message) = $0 { message } else { nil }
+        }
         let deadline = clock.now() + configuration.timeouts.connect
         let connection = try await withThrowingTaskGroup(of: CastConnection.self) { group in
             group.addTask {
@@ -87,14 +95,15 @@ public actor CastSession {
             return try first.get()
         }
         let session = CastSession(
-            configuration, clock: clock, logger: logger, connection: connection, machine: machine, statusID: statusID)
+            configuration, clock: clock, logger: logger, connection: connection, machine: machine, statusID: statusID,
+            answerID: asked?.id)
         await session.start()
         return session
     }
 
     private init(
         _ configuration: Configuration, clock: CastClock, logger: Logger, connection: CastConnection,
-        machine: CastChannelStateMachine, statusID: CastRequestID
+        machine: CastChannelStateMachine, statusID: CastRequestID, answerID: CastRequestID?
     ) {
         self.configuration = configuration
         self.clock = clock
@@ -107,6 +116,8 @@ public actor CastSession {
         // The session does not exist yet when this request is made, so nobody can give it up through it.
         firstStatus = CastRequestHandle(id: statusID) { _ in }
         handles[statusID] = firstStatus
+        firstAnswer = answerID.map { id in CastRequestHandle(id: id) { _ in } }
+        if let firstAnswer { handles[firstAnswer.id] = firstAnswer }
     }
 
     private func start() async {
@@ -149,6 +160,9 @@ public actor CastSession {
     public func protocolVersion(of destination: String = CastAddress.platformReceiver) -> Int? {
         machine.protocolVersions[destination]
     }
+
+    /// What the device answered to the challenge that `connect` sent; nil where none was sent.
+    public func authentication() async -> CastRequestResult? { await firstAnswer?.result() }
 
     // MARK: Requests
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import RouteModel
+import RouterDaemon
 import SimulatedReceivers
 
 struct SimulateCommand: AsyncParsableCommand {
@@ -92,7 +93,9 @@ struct SimulateCommand: AsyncParsableCommand {
             let interrupts = Signals.interrupts()
             var plan = try planner(recordingTo: try recordingFolder()).plan()
             plan.announces = advertise
-            if let rootOut { try writeRoot(to: rootOut) }
+            let authority = plan.cast.isEmpty ? nil : try self.authority()
+            for index in plan.cast.indices { plan.cast[index].authority = authority }
+            if let rootOut, let authority { try writeRoot(of: authority, to: rootOut) }
             let house = SimulatedHouse(plan, logger: options.logger())
             do {
                 try await house.start()
@@ -140,15 +143,28 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    private func writeRoot(to path: String) throws {
-        let pem: String
+    /// The keys of the Cast receivers stay, beside the router's state: a device that showed another key after each start
+    /// would be refused by whoever keeps keys.
+    private func authority() throws -> CastTestAuthority {
+        let state = RouterSetup.defaultStorePath(environment: ProcessInfo.processInfo.environment)
         do {
-            pem = try CastTestAuthority.ofProcess().rootPEM
+            return try CastTestAuthority.kept(in: URL(fileURLWithPath: state).deletingLastPathComponent())
+        } catch {
+            options.report.say(
+                Notice(
+                    .warning, "the keys of the simulated receivers could not be kept (\(error))",
+                    hint: "Senders that keep the keys of devices will refuse them after the next start"))
+        }
+        do {
+            return try CastTestAuthority.ofProcess()
         } catch {
             throw RouterError(.internal, "\(error)")
         }
+    }
+
+    private func writeRoot(of authority: CastTestAuthority, to path: String) throws {
         do {
-            try Data(pem.utf8).write(to: URL(fileURLWithPath: path))
+            try Data(authority.rootPEM.utf8).write(to: URL(fileURLWithPath: path))
             // For others to read, whatever the umask says: it is public.
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
         } catch {

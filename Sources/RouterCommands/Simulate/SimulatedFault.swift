@@ -19,11 +19,13 @@ struct SimulatedFault: Sendable, Hashable {
         case neverAnswer
         /// What only Cast receivers do.
         case cast(SimulatedCastFault)
+        /// How a challenge of device authentication is answered.
+        case authentication(SimulatedCastConfiguration.AuthenticationMode)
     }
 
     static let words =
         "refuse, slow[=SECONDS], drop=N, wrong-password, busy, lose=PERCENT, load-failed[=CODE], never-answer; of Cast "
-        + "\(SimulatedCastFault.words); of Cast, SECONDS after the first sound, as in pause@3: "
+        + "auth=MODE, \(SimulatedCastFault.words); of Cast, SECONDS after the first sound, as in pause@3: "
         + SimulatedCastFault.timedWords
     private static let slowSeconds = 2.0
     /// The code of a load that failed for no particular reason.
@@ -88,6 +90,7 @@ struct SimulatedFault: Sendable, Hashable {
         case "lose": .lose(try number(0...100, "a percentage from 0 to 100") / 100)
         case "load-failed": .loadFailed(try whole(1...9_999, "a code", absent: loadFailedCode))
         case "never-answer": try bare(.neverAnswer)
+        case "auth": .authentication(try authentication(value))
         case let word:
             if let fault = try SimulatedCastFault.parse(word, value) {
                 .cast(fault)
@@ -95,6 +98,15 @@ struct SimulatedFault: Sendable, Hashable {
                 throw ValidationError("there is no fault “\(word)”; the faults are \(words)")
             }
         }
+    }
+
+    private static func authentication(_ value: String?) throws -> SimulatedCastConfiguration.AuthenticationMode {
+        let modes = SimulatedCastConfiguration.AuthenticationMode.self
+        guard let mode = value.flatMap(modes.init(rawValue:)) else {
+            throw ValidationError(
+                "auth needs one of \(modes.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return mode
     }
 
     /// False where a Cast receiver cannot have this fault.
@@ -107,6 +119,7 @@ struct SimulatedFault: Sendable, Hashable {
         case .loadFailed(let code): configuration.faults.loadFails = code
         case .neverAnswer: configuration.faults.neverAnswers = true
         case .cast(let fault): fault.apply(to: &configuration)
+        case .authentication(let mode): configuration.authentication = mode
         // Cast has no passwords, and its sound comes by TCP.
         case .wrongPassword, .lose: return false
         }
@@ -124,7 +137,7 @@ struct SimulatedFault: Sendable, Hashable {
         case .lose(let share): configuration.faults.dropAudio = share
         case .neverAnswer: configuration.faults.neverAnswers = true
         // AirPlay 1 is sent the sound itself, and loads nothing.
-        case .loadFailed, .cast: return false
+        case .loadFailed, .cast, .authentication: return false
         }
         return true
     }

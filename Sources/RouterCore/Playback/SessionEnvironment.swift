@@ -8,6 +8,8 @@ struct SessionEnvironment: Sendable {
     var clock: any HostClock
     /// The backend that an endpoint belongs to.
     var provider: @Sendable (Endpoint) -> (any RouteProvider)?
+    /// Where the device of an endpoint is now: groups move with their leader, and addresses change.
+    var current: @Sendable (Endpoint) async -> Endpoint
     var password: @Sendable (Endpoint) async -> Secret?
     var senderName: String
     var changed: @Sendable (SessionSnapshot) async -> Void

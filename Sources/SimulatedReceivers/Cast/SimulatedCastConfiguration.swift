@@ -49,6 +49,57 @@ public struct SimulatedCastConfiguration: Sendable {
         case error
         /// Does not answer.
         case silent
+        /// Valid, with an intermediate certificate between device and root, as real devices have it.
+        case intermediate
+        /// Valid for a device that plays sound only: its certificate names the policy.
+        case audioOnly
+        /// Valid, signed with SHA-1 whatever was asked for.
+        case sha1
+        /// Valid, signed by RSASSA-PSS whatever was asked for.
+        case pss
+        /// Valid, and said twice.
+        case twice
+        /// Valid, by a key that this process made for this receiver alone: what a device looks like that was reset, or
+        /// swapped for another.
+        case newKey
+        /// One bit of the signature is turned.
+        case badSignature
+        /// The chain ends at a root that nobody trusts.
+        case untrusted
+        /// The device certificate is signed by itself.
+        case selfSigned
+        /// The device certificate is not for signing.
+        case notForSigning
+        /// The intermediate certificate is not sent.
+        case missingIntermediate
+        /// The intermediate certificate has ended.
+        case expiredIntermediate
+        /// The intermediate certificate must not sign others.
+        case notAnAuthority
+        /// The root allows no intermediate, and there is one.
+        case chainTooLong
+        /// A key of 1,024 bits.
+        case shortKey
+        /// A key on an elliptic curve.
+        case ellipticKey
+        /// The TLS certificate has ended.
+        case expiredTLS
+        /// The TLS certificate is not valid yet.
+        case futureTLS
+        /// Sends a list of revoked devices along, and is on it by its key.
+        case revoked
+        /// As `revoked`, by its serial number.
+        case revokedSerial
+        /// Sends a list along whose signature does not hold; all else is valid.
+        case badRevocationList
+        /// Bytes that are no message.
+        case garbage
+        /// A message with nothing in it.
+        case empty
+        /// Text in place of bytes.
+        case text
+        /// More certificates than can be.
+        case manyCertificates
     }
 
     /// How messages are cut into TLS records: senders must take all of these.
@@ -81,6 +132,8 @@ public struct SimulatedCastConfiguration: Sendable {
     public var launchStyle = LaunchStyle.classic
     public var idleApp = IdleApp.backdrop
     public var authentication = AuthenticationMode.valid
+    /// Who made its keys; nil is the authority of this process.
+    public var authority: CastTestAuthority?
     public var recordStyle = RecordStyle.separate
     /// Device volume at the start, 0 to 1.
     public var volume: Double = 1

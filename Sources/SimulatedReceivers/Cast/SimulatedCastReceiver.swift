@@ -11,12 +11,14 @@ public actor SimulatedCastReceiver {
     public nonisolated let configuration: SimulatedCastConfiguration
     /// The root under which this device's certificate was issued, in PEM: give it to senders that verify devices.
     public nonisolated let rootCertificatePEM: String
+    /// The certificate of its device authentication, DER.
+    public nonisolated var deviceCertificate: [UInt8] { authenticator.identity.certificate }
 
     private static let tickNanoseconds: Int64 = 250_000_000
 
     private let clock: any HostClock
     private let logger: Logger
-    private let authenticator: CastDeviceAuthenticator
+    private nonisolated let authenticator: CastDeviceAuthenticator
     private let serverKey: [UInt8]
     private let player: SimulatedPlayer
     private let journal: EventJournal
@@ -54,11 +56,11 @@ public actor SimulatedCastReceiver {
         self.configuration = configuration
         self.logger = logger
         self.clock = clock
-        let authority = try CastTestAuthority.ofProcess()
-        rootCertificatePEM = authority.rootPEM
+        let authority = try configuration.authority ?? CastTestAuthority.ofProcess()
         serverKey = authority.serverKey.der
         authenticator = try CastDeviceAuthenticator(
             mode: configuration.authentication, name: configuration.name, authority: authority)
+        rootCertificatePEM = authenticator.rootPEM
         if let folder = configuration.recordingFolder {
             try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         }
@@ -314,11 +316,12 @@ public actor SimulatedCastReceiver {
             case .send(let connection, let message): send(message, connection, &joined)
             case .authenticate(let connection, let asker, let payload):
                 note("challenged", ["sender": .string(asker), "mode": .string(configuration.authentication.rawValue)])
-                guard let answer = try? authenticator.answer(payload) else { continue }
-                let message = CastMessage(
-                    sourceID: CastAddress.platformReceiver, destinationID: asker,
-                    namespace: CastNamespace.deviceAuthentication, payload: .binary(answer))
-                send(message, connection, &joined)
+                for answer in (try? authenticator.answers(to: payload)) ?? [] {
+                    let message = CastMessage(
+                        sourceID: CastAddress.platformReceiver, destinationID: asker,
+                        namespace: CastNamespace.deviceAuthentication, payload: answer)
+                    send(message, connection, &joined)
+                }
             case .drop(let connection): writers[connection]?.close()
             case .player(let command): await command.carryOut(on: player)
             case .fetchText(let url, let track): orderWriter.yield(TextTrackFetcher.Order(url: url, track: track))
