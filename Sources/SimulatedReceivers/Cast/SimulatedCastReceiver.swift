@@ -218,6 +218,7 @@ public actor SimulatedCastReceiver {
                 send(message, connection, &joined)
             case .drop(let connection): writers[connection]?.close()
             case .player(let command): await command.carryOut(on: player)
+            case .stream(let command): note("stream", ["command": .string("\(command)")])
             case .note(let word, let details): note(word, details)
             }
         }
