@@ -7,7 +7,7 @@ public struct SimulatedCastApp: Sendable, Hashable {
         case media
         /// Plays media, and sends back what it gets on its own namespaces, text and binary.
         case echo
-        /// Listed and launched; its namespaces are not served here.
+        /// Listed and launched; Cast Streaming for one, by its id.
         case other
     }
 
@@ -36,9 +36,9 @@ public struct SimulatedCastApp: Sendable, Hashable {
     public static let standard = [
         SimulatedCastApp(id: CastReceiverMachine.mediaPlayer, name: "Default Media Receiver", role: .media), echo,
         SimulatedCastApp(
-            id: "0F5096E8", name: "Chrome Mirroring", namespaces: [CastNamespace.prefix + "webrtc"], role: .other),
+            id: "0F5096E8", name: "Chrome Mirroring", namespaces: CastReceiverMachine.streamingNamespaces, role: .other),
         SimulatedCastApp(
-            id: "85CDB22F", name: "Chrome Audio Mirroring", namespaces: [CastNamespace.prefix + "webrtc"], role: .other),
+            id: "85CDB22F", name: "Chrome Audio Mirroring", namespaces: CastReceiverMachine.streamingNamespaces, role: .other),
     ]
 }
 

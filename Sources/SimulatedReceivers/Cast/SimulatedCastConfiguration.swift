@@ -228,6 +228,8 @@ public struct SimulatedCastFaults: Sendable, Hashable {
     public var mediaCommandFails: String?
     /// Sends this length instead of its first frame: 0, or 4 GiB less one.
     public var firstFrameLength: UInt32?
+    /// Of Cast Streaming.
+    public var streaming = CastStreamingFaults()
 
     public init() {}
 }

@@ -21,6 +21,7 @@ public actor SimulatedCastReceiver {
     private nonisolated let authenticator: CastDeviceAuthenticator
     private let serverKey: [UInt8]
     private let player: SimulatedPlayer
+    let streaming: SimulatedCastStreaming
     private let journal: EventJournal
     private let inputs: AsyncStream<SimulatedCastInput>
     let inputWriter: AsyncStream<SimulatedCastInput>.Continuation
@@ -77,6 +78,10 @@ public actor SimulatedCastReceiver {
         (servers, serverWriter) = AsyncStream.makeStream(of: SimulatedCastServer.self)
         machine = CastReceiverMachine(configuration)
         toldLevel = machine.level
+        let inputWriter = inputWriter
+        streaming = SimulatedCastStreaming(configuration, clock: clock) { word, details in
+            inputWriter.yield(.happened(word, details))
+        }
     }
 
     // MARK: Life
@@ -99,6 +104,7 @@ public actor SimulatedCastReceiver {
         }
         let web = eureka
         let (inputWriter, clock, player, orders, servers) = (inputWriter, clock, player, orders, servers)
+        let streaming = streaming
         serving = Task {
             await withDiscardingTaskGroup { group in
                 group.addTask {
@@ -122,6 +128,7 @@ public actor SimulatedCastReceiver {
                         inputWriter.yield(.tick)
                     }
                 }
+                group.addTask { await streaming.run() }
                 group.addTask { await self.handleInputs() }
             }
         }
@@ -131,11 +138,14 @@ public actor SimulatedCastReceiver {
 
     /// Closes everything: connections, playback, recording, event streams.
     public func stop() async {
+        await streaming.stop("the receiver stopped")
         serving?.cancel()
         await serving?.value
+        // What streaming said last is not handled any more, but belongs into the journal.
+        inputWriter.finish()
+        for await case .happened(let word, let details) in inputs { note(word, details) }
         await player.shutDown()
         note("stopped")
-        inputWriter.finish()
         orderWriter.finish()
         serverWriter.finish()
         for reader in readers.values { reader.finish() }
@@ -298,6 +308,7 @@ public actor SimulatedCastReceiver {
             machine.setVolume(level: level, muted: muted)
             machine.broadcastStatus()
             toldLevel = machine.level
+        case .happened(let word, let details): note(word, details)
         case .deed(let deed): deed(&machine, clock.now())
         }
         await perform(machine.takeActions())
@@ -328,10 +339,21 @@ public actor SimulatedCastReceiver {
             case .control(let control): inputWriter.yield(.control(control))
             case .member(let id, let level, let muted):
                 members[id]?.inputWriter.yield(.setByGroup(level: level, muted: muted))
+            case .stream(let command): await stream(command, &joined)
             case .note(let word, let details): note(word, details)
             }
         }
         for (connection, bytes) in joined { writers[connection]?.write(bytes) }
+    }
+
+    private func stream(_ command: CastStreamingCommand, _ joined: inout [Int: [UInt8]]) async {
+        switch command {
+        case .offer(let json, let asker, let video):
+            guard let answer = await streaming.offer(json, video: video) else { return }
+            machine.answer(answer, to: asker)
+            for case .send(let connection, let message) in machine.takeActions() { send(message, connection, &joined) }
+        case .stop(let reason): await streaming.stop(reason)
+        }
     }
 
     private func send(_ message: CastMessage, _ connection: Int, _ joined: inout [Int: [UInt8]]) {

@@ -10,6 +10,8 @@ enum SimulatedCastInput: Sendable {
     case closed(Int)
     case player(PlayerEvent)
     case text(FetchedText)
+    /// Something for the journal.
+    case happened(String, [String: JSONValue])
     case tick
     case control(SimulatedCastControl)
     /// The group that this device is in sets its volume.

@@ -3,7 +3,13 @@ import Foundation
 
 /// The receiver namespace (`Protocols/cast` section 7): status, apps and device volume.
 extension CastReceiverMachine {
-    private func launchable(_ id: String?) -> SimulatedCastApp? { configuration.apps.first { $0.id == id } }
+    /// The idle screen is listed by devices too, but is not launched by senders.
+    private func launchable(_ id: String?) -> SimulatedCastApp? {
+        configuration.apps.first { app in
+            guard app.id == id else { return false }
+            return configuration.capabilities & 1 != 0 || !(Self.streamingApps[app.id]?.needsVideo ?? false)
+        }
+    }
 
     mutating func receiverRequest(_ json: JSONValue, _ asker: CastAsker, _ now: Int64) {
         switch json["type"]?.string {
@@ -146,6 +152,7 @@ extension CastReceiverMachine {
     /// Ends the app: its senders hear CLOSE from its transport id.
     mutating func stopApp(at now: Int64, startingIdleApp: Bool = true) {
         guard let old = app else { return }
+        stopStreaming()
         changeMedia { media in
             if media.isActive { media.end(reason: "CANCELLED", at: now, answering: nil) }
         }

@@ -14,6 +14,7 @@ enum CastReceiverAction: Sendable {
     case control(SimulatedCastControl)
     /// A member of this group gets another volume.
     case member(id: String, level: Double, muted: Bool)
+    case stream(CastStreamingCommand)
     /// For the journal, in domain words.
     case note(String, [String: JSONValue])
 }
@@ -85,6 +86,8 @@ struct CastReceiverMachine: Sendable {
     var waitingLaunch: (asker: CastAsker, app: SimulatedCastApp)?
     var isStandBy = false
     var isAsleep = false
+    /// The connection whose OFFER is the latest.
+    var streamingSender: Int?
     private var launches = 0
     private var droppedAfterPlaying = false
     /// When the first sound was heard, and how much of the script was done since.
@@ -121,6 +124,7 @@ struct CastReceiverMachine: Sendable {
 
     mutating func closed(_ connection: Int) {
         guard connections.removeValue(forKey: connection) != nil else { return }
+        streamingSenderLeft(connection)
         note("disconnected", ["connection": .integer(connection)])
     }
 
@@ -324,6 +328,9 @@ struct CastReceiverMachine: Sendable {
                 "type": "INVALID_REQUEST", "requestId": .integer(asker.requestID), "reason": "DUPLICATE_REQUEST_ID",
             ]
             return send(answer, message.namespace, message.destinationID, message.sourceID, connection)
+        }
+        if message.destinationID == app?.transportID, let app, Self.streamingApps[app.id] != nil {
+            return streamingRequest(json, message, connection)
         }
         if message.destinationID == app?.transportID, let app, app.media != nil {
             switch message.namespace {
