@@ -52,9 +52,14 @@ public struct PullMedia: Sendable, Hashable {
     public var metadata: MediaMetadata
     /// Where to begin.
     public var start: MediaTime
+    /// What can be chosen beside the media's own first tracks.
+    public var tracks: [PullTrack]
+    /// The ids of those to begin with.
+    public var activeTracks: [Int]
 
     public init(
-        token: MediaToken, url: String, contentType: String, live: Bool, metadata: MediaMetadata, start: MediaTime
+        token: MediaToken, url: String, contentType: String, live: Bool, metadata: MediaMetadata, start: MediaTime,
+        tracks: [PullTrack] = [], activeTracks: [Int] = []
     ) {
         self.token = token
         self.url = url
@@ -62,6 +67,8 @@ public struct PullMedia: Sendable, Hashable {
         self.live = live
         self.metadata = metadata
         self.start = start
+        self.tracks = tracks
+        self.activeTracks = activeTracks
     }
 }
 
