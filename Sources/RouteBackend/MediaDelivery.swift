@@ -56,10 +56,12 @@ public struct PullMedia: Sendable, Hashable {
     public var tracks: [PullTrack]
     /// The ids of those to begin with.
     public var activeTracks: [Int]
+    /// What a person should know of how the item is offered: subtitles that cannot be shown, or are not there.
+    public var notices: [Notice]
 
     public init(
         token: MediaToken, url: String, contentType: String, live: Bool, metadata: MediaMetadata, start: MediaTime,
-        tracks: [PullTrack] = [], activeTracks: [Int] = []
+        tracks: [PullTrack] = [], activeTracks: [Int] = [], notices: [Notice] = []
     ) {
         self.token = token
         self.url = url
@@ -69,6 +71,7 @@ public struct PullMedia: Sendable, Hashable {
         self.start = start
         self.tracks = tracks
         self.activeTracks = activeTracks
+        self.notices = notices
     }
 }
 
