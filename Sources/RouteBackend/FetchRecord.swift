@@ -23,10 +23,8 @@ public struct FetchRecord: Sendable, Hashable {
         self.exchanges = exchanges
     }
 
-    /// Takes up a request that was just answered with a head; bytes follow by `sent`.
-    ///
-    /// - Returns: the number by which `sent` and `finished` speak of it.
-    public mutating func add(_ exchange: FetchExchange) -> FetchExchange.Key {
+    /// Takes up a request whose answer begins; its bytes follow by `sent`.
+    public mutating func add(_ exchange: FetchExchange) {
         requests += 1
         lastAddress = exchange.key.address
         lastStatus = exchange.key.status
@@ -40,7 +38,6 @@ public struct FetchRecord: Sendable, Hashable {
             first.open = 1
             exchanges.append(first)
         }
-        return exchange.key
     }
 
     public mutating func sent(_ key: FetchExchange.Key, bytes: Int64, nanoseconds: Int64) {

@@ -10,6 +10,9 @@ struct TrackOffer: Sendable {
     var active: [Int] = []
     var notices: [Notice] = []
 
+    /// The file that somebody named, if they did.
+    private var own: SubtitleStore.Source?
+
     /// ffmpeg's names of subtitles that are pictures.
     static let bitmapCodecs: Set<String> = ["hdmv_pgs_subtitle", "dvd_subtitle", "dvb_subtitle", "xsub"]
     /// Of text that ffmpeg turns into text.
@@ -67,6 +70,7 @@ struct TrackOffer: Sendable {
                     language: stream.language, title: stream.title, isForced: stream.isForced,
                     isForHearingImpaired: stream.isForHearingImpaired))
         }
+        if plain.source != nil { own = texts.first?.source }
         for text in texts.prefix(Self.maximumTracks) { add(text) }
         let audio = streams.filter { $0.kind == .audio }
         if audio.count > 1 {
@@ -86,6 +90,8 @@ struct TrackOffer: Sendable {
                     hint: "Give a text file: --subtitles FILE"))
         }
     }
+
+    func isOwn(_ source: SubtitleStore.Source) -> Bool { source == own }
 
     /// Only what a text is made by, so that two wishes for the same text are one.
     private static func timing(_ request: SubtitleRequest) -> SubtitleRequest {
