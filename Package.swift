@@ -75,7 +75,10 @@ let package = Package(
         module("Pacing", ["CPosix"]),
         module(
             "Media",
-            ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", nio, nioPosix, hummingbird, subprocess, logging]),
+            [
+                "RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", nio, nioPosix, nioHTTP, nioSSL, hummingbird,
+                subprocess, logging,
+            ]),
 
         // Adapters
         module("AvahiDiscovery", ["RouteModel", "RouteBackend", "CAvahi"]),
@@ -132,7 +135,12 @@ let package = Package(
                 "AirPlayBackend", "AirPlay", "Pacing", "PeerSupport", "RouteBackend", "RouteModel", "RouterTestKit",
                 "SimulatedReceivers",
             ]),
-        tests("MediaTests", ["Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec", logging]),
+        tests(
+            "MediaTests",
+            [
+                "Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec", logging, nio, nioPosix, nioHTTP,
+                nioSSL,
+            ]),
         tests(
             "AvahiDiscoveryTests",
             ["AvahiDiscovery", "RouteBackend", "RouteModel", "RouterTestKit", "CastBackend", "AirPlayBackend"]),

@@ -52,9 +52,16 @@ public struct PullMedia: Sendable, Hashable {
     public var metadata: MediaMetadata
     /// Where to begin.
     public var start: MediaTime
+    /// What can be chosen beside the media's own first tracks.
+    public var tracks: [PullTrack]
+    /// The ids of those to begin with.
+    public var activeTracks: [Int]
+    /// What a person should know of how the item is offered: subtitles that cannot be shown, or are not there.
+    public var notices: [Notice]
 
     public init(
-        token: MediaToken, url: String, contentType: String, live: Bool, metadata: MediaMetadata, start: MediaTime
+        token: MediaToken, url: String, contentType: String, live: Bool, metadata: MediaMetadata, start: MediaTime,
+        tracks: [PullTrack] = [], activeTracks: [Int] = [], notices: [Notice] = []
     ) {
         self.token = token
         self.url = url
@@ -62,6 +69,9 @@ public struct PullMedia: Sendable, Hashable {
         self.live = live
         self.metadata = metadata
         self.start = start
+        self.tracks = tracks
+        self.activeTracks = activeTracks
+        self.notices = notices
     }
 }
 

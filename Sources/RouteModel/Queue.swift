@@ -55,10 +55,12 @@ public struct QueueItem: Codable, Sendable, Hashable, Identifiable {
     public var failure: String?
     /// What it was taken from (an album's folder, a playlist), for people.
     public var context: String?
+    /// Nil: what there is stays on offer, and forced subtitles are shown.
+    public var subtitles: SubtitleRequest?
 
     public init(
         id: ItemID, source: MediaSource, metadata: MediaMetadata = MediaMetadata(), start: MediaTime = .zero,
-        failure: String? = nil, context: String? = nil
+        failure: String? = nil, context: String? = nil, subtitles: SubtitleRequest? = nil
     ) {
         self.id = id
         self.source = source
@@ -66,6 +68,7 @@ public struct QueueItem: Codable, Sendable, Hashable, Identifiable {
         self.start = start
         self.failure = failure
         self.context = context
+        self.subtitles = subtitles
     }
 
     /// The title, or failing that the file's name.

@@ -61,10 +61,12 @@ public struct PlayRequest: Codable, Sendable, Hashable {
     public var start: MediaTime
     /// Relative paths are taken from here.
     public var workingDirectory: String
+    /// Of every item asked for.
+    public var subtitles: SubtitleRequest?
 
     public init(
         what: [String], rooms: [String], via: ViaPreference = .auto, volume: VolumePosition? = nil,
-        start: MediaTime = .zero, workingDirectory: String = "/"
+        start: MediaTime = .zero, workingDirectory: String = "/", subtitles: SubtitleRequest? = nil
     ) {
         self.what = what
         self.rooms = rooms
@@ -72,6 +74,7 @@ public struct PlayRequest: Codable, Sendable, Hashable {
         self.volume = volume
         self.start = start
         self.workingDirectory = workingDirectory
+        self.subtitles = subtitles
     }
 }
 

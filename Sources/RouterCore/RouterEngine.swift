@@ -234,7 +234,8 @@ public actor RouterEngine: RouterControlling {
         let items = expanded.entries.map { entry in
             QueueItem(
                 id: .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))), source: entry.source,
-                metadata: entry.metadata, context: entry.context)
+                metadata: entry.metadata, context: entry.context,
+                subtitles: request.subtitles)
         }
         await release(Set(members.map(\.route)))
         let id = SessionID.random()
