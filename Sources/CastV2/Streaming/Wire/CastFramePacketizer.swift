@@ -46,8 +46,8 @@ public struct CastFramePacketizer: Sendable {
         nextSequence = firstSequence
     }
 
-    /// The datagrams of a frame, in order; an empty frame, as codecs make of silence, is one. Nil where it would be more
-    /// than 65,535.
+    /// The datagrams of a frame, in order; an empty frame, as codecs make of silence, is one. Nil where it would be
+    /// more than 65,535.
     public mutating func packets(_ frame: CastStreamFrame) -> [[UInt8]]? {
         let room = maximumBytes - Self.maximumHeaderBytes
         let count = max(1, (frame.payload.count + room - 1) / room)
