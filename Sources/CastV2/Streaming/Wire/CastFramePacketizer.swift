@@ -65,7 +65,10 @@ public struct CastFramePacketizer: Sendable {
         }
     }
 
-    /// A number for a datagram that is sent again.
+    /// The last `count` datagrams were never sent: their numbers are used again.
+    public mutating func rewind(_ count: Int) { nextSequence &-= UInt16(truncatingIfNeeded: count) }
+
+    /// The number of the next datagram, which is taken by that.
     public mutating func takeSequence() -> UInt16 {
         defer { nextSequence &+= 1 }
         return nextSequence
