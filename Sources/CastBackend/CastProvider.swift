@@ -1,5 +1,6 @@
 import CastV2
 import Logging
+import Pacing
 import RouteBackend
 import RouteModel
 
@@ -8,11 +9,14 @@ public struct CastProvider: RouteProvider {
     private let clock: any HostClock
     private let logger: Logger
     private let timeouts: CastTimeouts
+    private let pacer: Pacer?
 
+    /// - Parameter pacer: the process's one sending thread; without one, nothing is streamed.
     public init(
         clock: any HostClock = SystemHostClock(), logger: Logger = Logger(label: "CastBackend"),
-        timeouts: CastTimeouts = CastTimeouts()
+        timeouts: CastTimeouts = CastTimeouts(), pacer: Pacer? = nil
     ) {
+        self.pacer = pacer
         self.clock = clock
         self.logger = logger
         self.timeouts = timeouts
@@ -24,7 +28,15 @@ public struct CastProvider: RouteProvider {
 
     public func endpoint(from record: ServiceRecord) -> Endpoint? { CastRecord.endpoint(from: record) }
 
-    public func endpoint(from uri: DeviceURI) throws -> Endpoint { try CastRecord.endpoint(from: uri) }
+    /// With `?stream=1`, the device's streaming side.
+    public func endpoint(from uri: DeviceURI) throws -> Endpoint {
+        let endpoint = try CastRecord.endpoint(from: uri)
+        return uri.query["stream"] == "1" ? CastStreamEndpoint.companion(of: endpoint) : endpoint
+    }
+
+    public func companions(of endpoint: Endpoint) -> [Endpoint] {
+        endpoint.protocol == .cast && pacer != nil ? [CastStreamEndpoint.companion(of: endpoint)] : []
+    }
 
     public func open(_ endpoint: Endpoint, options: OpenOptions) async throws -> any RouteSession {
         let errors = CastErrors(endpoint: endpoint)
@@ -38,6 +50,9 @@ public struct CastProvider: RouteProvider {
                 clock: CastClock(clock), logger: logger)
         } catch {
             throw errors.opening(error)
+        }
+        if endpoint.protocol == .castStreaming {
+            return try await stream(to: endpoint, over: session, options: options, errors: errors)
         }
         do {
             guard case .receiverStatus(let status) = try CastSession.value(of: await session.receiverStatus()) else {
@@ -63,6 +78,42 @@ public struct CastProvider: RouteProvider {
             await session.end(stopApp: false)
             if case .closed(let reason) = lost { throw errors.opening(reason) }
             throw errors.opening(error)
+        }
+    }
+}
+
+extension CastProvider {
+    /// Goes on to a stream. The connection is closed when it throws.
+    private func stream(
+        to endpoint: Endpoint, over session: CastSession, options: OpenOptions, errors: CastErrors
+    ) async throws -> any RouteSession {
+        do {
+            guard let pacer else { throw CastStreamingError.noApp }
+            guard case .receiverStatus(let status) = try CastSession.value(of: await session.receiverStatus()) else {
+                throw CastRequestFailure.timedOut
+            }
+            let route = CastStreamingSession(
+                session: session, endpoint: endpoint, plan: try CastStreamPlan(endpoint: endpoint),
+                volume: status.volume, clock: clock, pacer: pacer, errors: errors, logger: logger)
+            await route.start()
+            // As for URLs: what is in use is displaced by playing, not by opening.
+            if let active = status.activeApplication {
+                options.phase("\(active.displayName ?? "another app") is in use")
+            } else {
+                options.phase("offering a stream")
+                do {
+                    try await route.ensureStream { options.phase("allow it on the device's screen") }
+                } catch {
+                    await route.end(.lost)
+                    throw error
+                }
+            }
+            return route
+        } catch {
+            let lost = await session.current.connection
+            await session.end(stopApp: false)
+            if case .closed(let reason) = lost, reason != .ended { throw errors.opening(reason) }
+            throw errors.streaming(error)
         }
     }
 }

@@ -22,6 +22,6 @@ enum BackendRegistry {
 
     static let rows: [Row] = [
         Row(family: .airplay) { AirPlayProvider(clock: $0.clock, pacer: $0.pacer, logger: $0.logger) },
-        Row(family: .cast) { CastProvider(clock: $0.clock, logger: $0.logger) },
+        Row(family: .cast) { CastProvider(clock: $0.clock, logger: $0.logger, pacer: $0.pacer) },
     ]
 }
