@@ -1,5 +1,6 @@
 import CastV2
 import Logging
+import Pacing
 import RouteBackend
 import RouteModel
 
@@ -10,11 +11,14 @@ public struct CastProvider: RouteProvider {
     let timeouts: CastTimeouts
     /// Nil: nobody is asked who it is.
     let identity: CastIdentityPolicy?
+    let pacer: Pacer?
 
+    /// - Parameter pacer: the process's one sending thread; without one, nothing is streamed.
     public init(
         clock: any HostClock = SystemHostClock(), logger: Logger = Logger(label: "CastBackend"),
-        timeouts: CastTimeouts = CastTimeouts(), identity: CastIdentityPolicy? = nil
+        timeouts: CastTimeouts = CastTimeouts(), identity: CastIdentityPolicy? = nil, pacer: Pacer? = nil
     ) {
+        self.pacer = pacer
         self.clock = clock
         self.logger = logger
         self.timeouts = timeouts
@@ -27,7 +31,15 @@ public struct CastProvider: RouteProvider {
 
     public func endpoint(from record: ServiceRecord) -> Endpoint? { CastRecord.endpoint(from: record) }
 
-    public func endpoint(from uri: DeviceURI) throws -> Endpoint { try CastRecord.endpoint(from: uri) }
+    /// With `?stream=1`, the device's streaming side.
+    public func endpoint(from uri: DeviceURI) throws -> Endpoint {
+        let endpoint = try CastRecord.endpoint(from: uri)
+        return uri.query["stream"] == "1" ? CastStreamEndpoint.companion(of: endpoint) : endpoint
+    }
+
+    public func companions(of endpoint: Endpoint) -> [Endpoint] {
+        endpoint.protocol == .cast && pacer != nil ? [CastStreamEndpoint.companion(of: endpoint)] : []
+    }
 
     public func open(_ endpoint: Endpoint, options: OpenOptions) async throws -> any RouteSession {
         let errors = CastErrors(endpoint: endpoint)
@@ -43,6 +55,9 @@ public struct CastProvider: RouteProvider {
                 clock: CastClock(clock), logger: logger)
         } catch {
             throw errors.opening(error)
+        }
+        if endpoint.protocol == .castStreaming {
+            return try await stream(to: endpoint, over: session, check: check, options: options, errors: errors)
         }
         var app: CastAppSession?
         do {
@@ -71,6 +86,45 @@ public struct CastProvider: RouteProvider {
             await session.end(stopApp: app?.origin == .launched)
             if case .closed(let reason) = lost { throw errors.opening(reason) }
             throw errors.opening(error)
+        }
+    }
+}
+
+extension CastProvider {
+    /// Goes on to a stream. The connection is closed when it throws.
+    private func stream(
+        to endpoint: Endpoint, over session: CastSession, check: CastIdentityCheck?, options: OpenOptions,
+        errors: CastErrors
+    ) async throws -> any RouteSession {
+        do {
+            guard let pacer else { throw CastStreamingError.noApp }
+            // Before the launch: an offer holds the keys of the sound.
+            try await check?.pass(session, options: options)
+            guard case .receiverStatus(let status) = try CastSession.value(of: await session.receiverStatus()) else {
+                throw CastRequestFailure.timedOut
+            }
+            let route = CastStreamingSession(
+                session: session, endpoint: endpoint, plan: try CastStreamPlan(endpoint: endpoint),
+                volume: status.volume, clock: clock, pacer: pacer, errors: errors, logger: logger)
+            await route.start()
+            // As for URLs: what is in use is displaced by playing, not by opening.
+            if let active = status.activeApplication {
+                options.phase("\(active.displayName ?? "another app") is in use")
+            } else {
+                options.phase("offering a stream")
+                do {
+                    try await route.ensureStream { options.phase("allow it on the device's screen") }
+                } catch {
+                    await route.end(.lost)
+                    throw error
+                }
+            }
+            return route
+        } catch {
+            let lost = await session.current.connection
+            await session.end(stopApp: false)
+            if case .closed(let reason) = lost, reason != .ended { throw errors.opening(reason) }
+            throw errors.streaming(error)
         }
     }
 }

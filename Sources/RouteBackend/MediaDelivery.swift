@@ -94,14 +94,21 @@ public struct AudioPacketFormat: Sendable, Hashable {
         case alac
         /// Signed 16-bit PCM, big-endian, interleaved.
         case l16
+        /// Opus, each packet one frame of it; 48,000 Hz.
+        case opus
     }
 
     public var codec: Codec
     public var sampleRate: Int
     public var channels: Int
     public var framesPerPacket: Int
+    /// Bits per second, for codecs that have a choice; nil: what is good enough for anybody.
+    public var bitRate: Int?
 
-    public init(codec: Codec, sampleRate: Int = 44_100, channels: Int = 2, framesPerPacket: Int = 352) {
+    public init(
+        codec: Codec, sampleRate: Int = 44_100, channels: Int = 2, framesPerPacket: Int = 352, bitRate: Int? = nil
+    ) {
+        self.bitRate = bitRate
         self.codec = codec
         self.sampleRate = sampleRate
         self.channels = channels
@@ -111,7 +118,8 @@ public struct AudioPacketFormat: Sendable, Hashable {
 
 /// One packet of audio, encoded once and shared by every session that takes its format.
 public struct AudioPacket: Sendable, Hashable {
-    /// The feed's frame that the packet begins with: a multiple of `framesPerPacket`.
+    /// The frame that the packet begins with: a multiple of `framesPerPacket`, counted from the feed's beginning at the
+    /// format's own sample rate, which need not be the feed's.
     public var frame: Int64
     /// Always `framesPerPacket`: the last packet of a feed is filled up with silence.
     public var frameCount: Int

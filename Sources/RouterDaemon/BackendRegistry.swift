@@ -24,6 +24,8 @@ enum BackendRegistry {
 
     static let rows: [Row] = [
         Row(family: .airplay) { AirPlayProvider(clock: $0.clock, pacer: $0.pacer, logger: $0.logger) },
-        Row(family: .cast) { CastProvider(clock: $0.clock, logger: $0.logger, identity: $0.castIdentity) },
+        Row(family: .cast) {
+            CastProvider(clock: $0.clock, logger: $0.logger, identity: $0.castIdentity, pacer: $0.pacer)
+        },
     ]
 }

@@ -46,8 +46,8 @@ public struct CastFramePacketizer: Sendable {
         nextSequence = firstSequence
     }
 
-    /// The datagrams of a frame, in order; an empty frame, as codecs make of silence, is one. Nil where it would be more
-    /// than 65,535.
+    /// The datagrams of a frame, in order; an empty frame, as codecs make of silence, is one. Nil where it would be
+    /// more than 65,535.
     public mutating func packets(_ frame: CastStreamFrame) -> [[UInt8]]? {
         let room = maximumBytes - Self.maximumHeaderBytes
         let count = max(1, (frame.payload.count + room - 1) / room)
@@ -65,7 +65,10 @@ public struct CastFramePacketizer: Sendable {
         }
     }
 
-    /// A number for a datagram that is sent again.
+    /// The last `count` datagrams were never sent: their numbers are used again.
+    public mutating func rewind(_ count: Int) { nextSequence &-= UInt16(truncatingIfNeeded: count) }
+
+    /// The number of the next datagram, which is taken by that.
     public mutating func takeSequence() -> UInt16 {
         defer { nextSequence &+= 1 }
         return nextSequence

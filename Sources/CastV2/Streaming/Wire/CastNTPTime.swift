@@ -7,8 +7,8 @@ public struct CastNTPTime: Sendable, Hashable, Comparable {
 
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// From nanoseconds of any clock. The other side only compares our times with each other, so a monotonic clock does,
-    /// and has no steps; it is written as if it had begun in 1970.
+    /// From nanoseconds of any clock. The other side only compares our times with each other, so a monotonic clock
+    /// does, and has no steps; it is written as if it had begun in 1970.
     public init(nanoseconds: Int64) {
         let nanoseconds = UInt64(max(0, nanoseconds))
         let seconds = nanoseconds / 1_000_000_000 &+ UInt64(Self.epochOffset)

@@ -28,7 +28,7 @@ public struct CastRTPPacket: Sendable, Hashable {
     public var payloadType: UInt8
     /// Set on the last packet of a frame; not all senders do.
     public var marker: Bool
-    /// Of the datagram: a packet that is sent again has a new one.
+    /// Of the datagram. Of a packet that is sent again it may be the same or a new one: senders do both.
     public var sequence: UInt16
     /// In units of the stream's time base.
     public var timestamp: UInt32
@@ -113,12 +113,5 @@ public struct CastRTPPacket: Sendable, Hashable {
             bytes.appendBigEndian(playoutDelay)
         }
         return bytes + payload
-    }
-
-    /// The same datagram under another sequence number, as a packet that is sent again has it.
-    public static func renumber(_ datagram: inout [UInt8], sequence: UInt16) {
-        guard datagram.count >= 4 else { return }
-        datagram[2] = UInt8(sequence >> 8)
-        datagram[3] = UInt8(truncatingIfNeeded: sequence)
     }
 }
