@@ -52,6 +52,8 @@ public struct PullMedia: Sendable, Hashable {
     public var metadata: MediaMetadata
     /// Where to begin.
     public var start: MediaTime
+    /// How fast to play, 0.5 to 2.
+    public var rate: Double = 1
 
     public init(
         token: MediaToken, url: String, contentType: String, live: Bool, metadata: MediaMetadata, start: MediaTime

@@ -11,6 +11,8 @@ public struct EngineConfiguration: Sendable {
     public var senderName: String
     /// The password of a device that asks for one.
     public var password: @Sendable (Endpoint) async -> Secret?
+    /// 0 to 1: what spreads retries in time.
+    public var random: @Sendable () -> Double = { Double.random(in: 0...1) }
 
     public init(
         rooms: [Room] = [], stated: [Endpoint] = [], senderName: String = "router",
@@ -156,7 +158,7 @@ public actor RouterEngine: RouterControlling {
     }
 
     /// Looks again at each change until `done`, or until discovery has had its time.
-    private func waitForRoutes(_ done: () -> Bool) async {
+    func waitForRoutes(_ done: () -> Bool) async {
         await discover()
         guard browsing != nil, !done() else { return }
         let deadline = clock.now() + Self.settleNanoseconds
@@ -202,6 +204,7 @@ public actor RouterEngine: RouterControlling {
     }
 
     public func play(_ request: PlayRequest) async throws -> SessionSnapshot {
+        guard PlaybackRate.range.contains(request.rate) else { throw PlaybackSession.badRate(request.rate) }
         async let resolving = targets(request.rooms)
         let expanded = try await media.expand(request.what, workingDirectory: request.workingDirectory)
         for notice in expanded.notices { log.append(.notice(notice)) }
@@ -211,19 +214,32 @@ public actor RouterEngine: RouterControlling {
             guard choice.chosen != nil else { throw Self.nothingUsable(choice, via: request.via) }
             return Member(choice: choice, room: room)
         }
-        let items = expanded.entries.map { entry in
-            QueueItem(
-                id: .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))), source: entry.source,
-                metadata: entry.metadata, context: entry.context)
+        var queue = PlayQueue(items: items(expanded), repeatMode: request.repeatMode)
+        if request.shuffle {
+            var generator = SystemRandomNumberGenerator()
+            queue.shuffle(using: &generator)
         }
         await release(Set(members.map(\.route)))
         let id = SessionID.random()
         let session = PlaybackSession(
-            id: id, items: items, members: members, start: request.start, environment: environment(for: id))
-        sessionsByID[id] = session
-        jobs.add { await session.jobs.run() }
+            id: id, queue: queue, members: members, start: request.start, rate: request.rate,
+            environment: environment(for: id))
+        begin(session, id: id)
         try await session.start(volume: request.volume)
         return await session.snapshot()
+    }
+
+    func begin(_ session: PlaybackSession, id: SessionID) {
+        sessionsByID[id] = session
+        jobs.add { await session.jobs.run() }
+    }
+
+    func items(_ expanded: ExpandedMedia) -> [QueueItem] {
+        expanded.entries.map { entry in
+            QueueItem(
+                id: .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))), source: entry.source,
+                metadata: entry.metadata, context: entry.context)
+        }
     }
 
     public func perform(
@@ -237,6 +253,9 @@ public actor RouterEngine: RouterControlling {
     public func sessions() async -> [SessionSnapshot] { snapshots.values.sorted { $0.id < $1.id } }
 
     public func end(session: SessionID, reason: EndReason) async throws {
+        if !isRunning(session), try await store.sessionsToRejoin().contains(where: { $0.session == session }) {
+            return try await endForgotten(session, reason)
+        }
         try await chosenSession(session).end(reason)
     }
 
@@ -361,15 +380,30 @@ public actor RouterEngine: RouterControlling {
 
     // MARK: Sessions
 
-    private func environment(for id: SessionID) -> SessionEnvironment {
+    func environment(for id: SessionID) -> SessionEnvironment {
         let providers = providers
         return SessionEnvironment(
             media: media, store: store, clock: clock,
             provider: { endpoint in providers.first { $0.family == endpoint.protocol.family } },
+            newest: { [weak self] route, endpoint in await self?.newest(of: route, like: endpoint) },
             password: configuration.password, senderName: configuration.senderName,
             changed: { [weak self] snapshot in await self?.sessionChanged(snapshot) },
             notice: { [weak self] notice in await self?.tell(notice) },
-            phase: { [weak self] phase in self?.tellPhase(phase) })
+            phase: { [weak self] phase in self?.tellPhase(phase) }, random: configuration.random)
+    }
+
+    func isRunning(_ id: SessionID) -> Bool { sessionsByID[id] != nil }
+
+    func runningSnapshot(_ id: SessionID) async throws -> SessionSnapshot { try await chosenSession(id).snapshot() }
+
+    var knownRoutes: Set<RouteID> { Set(registry.routes.map(\.id)) }
+    var configuredRooms: [Room] { configuration.rooms }
+
+    func route(_ id: RouteID) -> Route? { registry.routes.first { $0.id == id } }
+
+    private func newest(of route: RouteID, like endpoint: Endpoint) -> Endpoint? {
+        let endpoints = self.route(route)?.endpoints ?? []
+        return endpoints.first { $0.id == endpoint.id } ?? endpoints.first { $0.protocol == endpoint.protocol }
     }
 
     private func sessionChanged(_ snapshot: SessionSnapshot) {
@@ -382,7 +416,7 @@ public actor RouterEngine: RouterControlling {
         log.append(.session(snapshot))
     }
 
-    private func tell(_ notice: Notice) { log.append(.notice(notice)) }
+    func tell(_ notice: Notice) { log.append(.notice(notice)) }
 
     private nonisolated func tellPhase(_ phase: String) {
         jobs.add { [self] in await self.appendPhase(phase) }
@@ -390,7 +424,7 @@ public actor RouterEngine: RouterControlling {
 
     private func appendPhase(_ phase: String) { log.append(.phase(phase)) }
 
-    private func chosenSession(_ id: SessionID?) throws -> PlaybackSession {
+    func chosenSession(_ id: SessionID?) throws -> PlaybackSession {
         if let id {
             guard let session = sessionsByID[id] else {
                 throw RouterError(.routeNotFound, "there is no session \(id)", scope: .session)
@@ -410,7 +444,7 @@ public actor RouterEngine: RouterControlling {
     }
 
     /// What plays on these routes gives way to what is to play.
-    private func release(_ routes: Set<RouteID>) async {
+    func release(_ routes: Set<RouteID>) async {
         for session in sessionsByID.values {
             guard await !routes.isDisjoint(with: session.routes) else { continue }
             await session.giveWay(to: routes)

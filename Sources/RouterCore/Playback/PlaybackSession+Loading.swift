@@ -62,6 +62,7 @@ extension PlaybackSession {
         queue.markFailed(item, error.message)
         consecutiveFailures += 1
         lastItemError = error
+        fillWindows()
         await notice(.error, "“\(title)”: \(error.message)", hint: error.hint)
         await publish()
     }
@@ -84,6 +85,7 @@ extension PlaybackSession {
         do {
             var media = try await environment.media.publish(item, token: token, for: requirements)
             media.start = start
+            media.rate = rate
             await load(index, .pull(media), timeline: nil, autoplay: autoplay)
         } catch {
             await loadFailed(index, RouterError(wrapping: error))
@@ -96,10 +98,14 @@ extension PlaybackSession {
         // What is known is of what was loaded before.
         members[index].latest.media = .loading
         members[index].latest.stopReason = nil
+        members[index].window = []
+        let generation = members[index].generation
+        defer { if members[index].generation == generation { members[index].calls += 1 } }
         do {
             try await call(index, session) { try await $0.load(media, timeline: timeline, autoplay: autoplay) }
             members[index].loading = false
             guard !ended else { return }
+            members[index].cutOff = false
             members[index].phase = .playing
             members[index].heard = true
             await takeUp(index)
@@ -109,14 +115,17 @@ extension PlaybackSession {
         }
     }
 
-    private func token(for item: QueueItem) async -> MediaToken {
+    func token(for item: QueueItem) async -> MediaToken {
         if let token = tokens[item.id] { return token }
         let token = MediaToken.random()
         tokens[item.id] = token
-        if case .file(let path) = item.source {
-            try? await environment.store.saveMediaToken(MediaTokenRecord(token: token, item: item.id, path: path))
-        }
+        await remember(token, of: item)
         return token
+    }
+
+    func remember(_ token: MediaToken, of item: QueueItem) async {
+        let path = if case .file(let path) = item.source { path } else { "" }
+        try? await environment.store.saveMediaToken(MediaTokenRecord(token: token, item: item.id, path: path))
     }
 
     /// A load failed. Before sound the room's next endpoint is tried; an item's own fault is the item's, not the room's.
@@ -139,6 +148,7 @@ extension PlaybackSession {
             if started { jobs.add { [self] in await pullItemEnded(item) } }
             return
         }
+        members[index].cutOff = true
         await memberLost(index, error)
     }
 

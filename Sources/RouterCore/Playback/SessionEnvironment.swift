@@ -8,12 +8,29 @@ struct SessionEnvironment: Sendable {
     var clock: any HostClock
     /// The backend that an endpoint belongs to.
     var provider: @Sendable (Endpoint) -> (any RouteProvider)?
+    /// The newest of a route's endpoints by this id, or by the same protocol: addresses change, and group leaders move.
+    var newest: @Sendable (RouteID, Endpoint) async -> Endpoint?
     var password: @Sendable (Endpoint) async -> Secret?
     var senderName: String
     var changed: @Sendable (SessionSnapshot) async -> Void
     var notice: @Sendable (Notice) async -> Void
     var phase: @Sendable (String) -> Void
+    /// 0 to 1: what spreads retries.
+    var random: @Sendable () -> Double
 }
+
+/// How many items a device with a queue of its own holds after the one it plays.
+let windowLength = 2
+
+/// How a lost room is tried again: first after about this long, then with double the wait up to the limit, for so long.
+enum ResumePolicy {
+    static let firstNanoseconds: Int64 = 500_000_000
+    static let longestNanoseconds: Int64 = 30_000_000_000
+    static let windowNanoseconds: Int64 = 300_000_000_000
+}
+
+/// How long changes of a session are gathered before they are written.
+let saveDelayNanoseconds: Int64 = 500_000_000
 
 /// How many items in a row may fail before a session stops.
 let consecutiveFailureLimit = 3
