@@ -8,7 +8,7 @@ struct StoreSchema: Sendable {
     var version: Int
     var migrator: DatabaseMigrator
 
-    static let current = StoreSchema(version: 1, migrator: firstVersion())
+    static let current = StoreSchema(version: 2, migrator: migrations())
 
     /// Where the file is older, brings it up to date. Throws `StoreFault.newer` for one that a later router wrote.
     func apply(to database: DatabaseQueue) throws {
@@ -17,6 +17,16 @@ struct StoreSchema: Sendable {
         if found > version { throw StoreFault.newer(found: found, known: version) }
         try migrator.migrate(database)
         try database.write { try $0.execute(sql: "PRAGMA user_version = \(version)") }
+    }
+
+    private static func migrations() -> DatabaseMigrator {
+        var migrator = firstVersion()
+        // What has come to be kept of a queue and a session beside their rows, as JSON.
+        migrator.registerMigration("details") { db in
+            try db.execute(
+                sql: "ALTER TABLE queue ADD COLUMN details TEXT; ALTER TABLE session ADD COLUMN details TEXT;")
+        }
+        return migrator
     }
 
     static func firstVersion() -> DatabaseMigrator {

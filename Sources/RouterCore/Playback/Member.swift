@@ -56,6 +56,8 @@ struct Member: Sendable {
     var cutOff = false
     /// The endpoint it played by last, and what finds the session on it again.
     var endpoint: Endpoint?
+    /// Why it is suspended.
+    var lostBy: RouterError?
     var rejoinToken: String?
 
     init(choice: RouteChoice, room: Room) {

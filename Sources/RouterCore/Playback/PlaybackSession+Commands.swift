@@ -36,8 +36,8 @@ extension PlaybackSession {
             case .setStreamVolume(let level, let room): try await setStreamVolume(level, room: room)
             case .rate(let rate): try await setRate(rate)
             case .jump(let id): try await skip(to: queue.item(id))
-            case .shuffle(let on): await shuffle(on)
-            case .repeatMode(let mode): await setRepeat(mode)
+            case .shuffle(let on): try await shuffle(on)
+            case .repeatMode(let mode): try await setRepeat(mode)
             case .selectTracks(let tracks): try await select(tracks)
             case .skipAd: try await skipAd()
             }

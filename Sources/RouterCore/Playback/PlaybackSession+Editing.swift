@@ -37,12 +37,23 @@ extension PlaybackSession {
                     return queue.snapshot
                 }
                 _ = try await restart(next, at: next.start)
+            } else {
+                try await feedAnew()
             }
             await publish()
             await remember()
             fillWindows()
             return queue.snapshot
         }
+    }
+
+    /// Where the decoder, which runs ahead, has begun what no longer comes next, it begins anew from here.
+    private func feedAnew() async throws {
+        guard let run, let item = queue.item(queue.current), let mark = run.mark(of: item.id),
+            let ahead = run.marks.first(where: { $0.frame > mark.frame }),
+            ahead.item != queue.item(after: item.id)?.id
+        else { return }
+        _ = try await restart(item, at: anchor?.position(at: clock.now()) ?? .zero)
     }
 
     /// Throws for items that are not in the queue.
@@ -60,21 +71,23 @@ extension PlaybackSession {
             scope: .item)
     }
 
-    func shuffle(_ on: Bool) async -> CommandOutcome {
+    func shuffle(_ on: Bool) async throws -> CommandOutcome {
         if on {
             var generator = SystemRandomNumberGenerator()
             queue.shuffle(using: &generator)
         } else {
             queue.unshuffle()
         }
+        try await feedAnew()
         await publish()
         await remember()
         fillWindows()
         return .succeeded
     }
 
-    func setRepeat(_ mode: RepeatMode) async -> CommandOutcome {
+    func setRepeat(_ mode: RepeatMode) async throws -> CommandOutcome {
         queue.setRepeat(mode)
+        try await feedAnew()
         // Our window goes round by itself; a device that another sender has told to repeat would do so beside it.
         for index in alivePull where members[index].deviceRepeat ?? .off != .off && members[index].deviceRepeat != mode
         {

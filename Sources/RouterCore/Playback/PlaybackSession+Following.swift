@@ -253,7 +253,9 @@ extension PlaybackSession {
     }
 
     func endIfNobodyPlays() async {
-        guard started, !ended, !members.contains(where: { $0.alive || $0.phase == .suspended }) else {
+        // A lost room is waited for while no other has heard the queue to its end.
+        let waits = members.contains { $0.phase == .suspended } && !members.contains { $0.phase == .finished }
+        guard started, !ended, !waits, !members.contains(where: { $0.alive }) else {
             if !ended, alivePush.isEmpty, let item = queue.current, !alivePull.isEmpty,
                 alivePull.allSatisfy({ members[$0].itemEnded })
             {

@@ -14,12 +14,14 @@ extension PlaybackSession {
         members[index].phase = .suspended
         members[index].generation += 1
         members[index].session = nil
+        members[index].lostBy = error
         if let session { jobs.add { await session.end(.lost) } }
         if !members.contains(where: { $0.alive }) { anchor?.quality = .estimated }
         await notice(
             .warning, "\(members[index].name): the connection is lost, and is tried again",
             hint: "What plays there may well go on", member: index)
         await publish()
+        await endIfNobodyPlays()
         let generation = members[index].generation
         jobs.add { [self] in await tryAgain(index, generation: generation, after: error) }
     }
@@ -51,6 +53,7 @@ extension PlaybackSession {
         if waits(index, generation) { await giveUp(index, error) }
     }
 
+    /// Whether the room still is to be tried again, and nobody else does.
     private func waits(_ index: Int, _ generation: Int) -> Bool {
         !ended && !ending && members[index].phase == .suspended && members[index].generation == generation
     }

@@ -433,8 +433,14 @@ actor PlaybackSession {
         left = leaving
         stopReason = reason
         mediaState = .stopped
-        for index in members.indices where members[index].alive || members[index].phase == .suspended {
-            members[index].phase = .finished
+        for index in members.indices {
+            if members[index].phase == .suspended {
+                // Nobody saw it play to its end.
+                members[index].phase = .failed
+                members[index].error = members[index].lostBy
+            } else if members[index].alive {
+                members[index].phase = .finished
+            }
         }
         let sessions = sessionsToEnd { _ in leaving ? .leave : .stop }
         await withDiscardingTaskGroup { group in
