@@ -45,6 +45,8 @@ public actor RouterEngine: RouterControlling {
     private let changes = LatestValue(0)
     private var sessionsByID: [SessionID: PlaybackSession] = [:]
     private var snapshots: [SessionID: SessionSnapshot] = [:]
+    /// The number of each session's latest snapshot.
+    private var numbers: [SessionID: Int] = [:]
     /// Sessions that have ended, oldest first: the last few can still be looked at.
     private var over: [SessionID] = []
     private static let keptSessions = 8
@@ -230,6 +232,9 @@ public actor RouterEngine: RouterControlling {
     }
 
     func begin(_ session: PlaybackSession, id: SessionID) {
+        // One that is taken up again under its old id begins to count anew.
+        numbers[id] = nil
+        over.removeAll { $0 == id }
         sessionsByID[id] = session
         jobs.add { await session.jobs.run() }
     }
@@ -387,7 +392,7 @@ public actor RouterEngine: RouterControlling {
             provider: { endpoint in providers.first { $0.family == endpoint.protocol.family } },
             newest: { [weak self] route, endpoint in await self?.newest(of: route, like: endpoint) },
             password: configuration.password, senderName: configuration.senderName,
-            changed: { [weak self] snapshot in await self?.sessionChanged(snapshot) },
+            changed: { [weak self] snapshot, number in await self?.sessionChanged(snapshot, number) },
             notice: { [weak self] notice in await self?.tell(notice) },
             phase: { [weak self] phase in self?.tellPhase(phase) }, random: configuration.random)
     }
@@ -406,12 +411,19 @@ public actor RouterEngine: RouterControlling {
         return endpoints.first { $0.id == endpoint.id } ?? endpoints.first { $0.protocol == endpoint.protocol }
     }
 
-    private func sessionChanged(_ snapshot: SessionSnapshot) {
+    private func sessionChanged(_ snapshot: SessionSnapshot, _ number: Int) {
+        // An older one may come late, even after the last.
+        guard number > numbers[snapshot.id] ?? 0 else { return }
+        numbers[snapshot.id] = number
         snapshots[snapshot.id] = snapshot
         if snapshot.connection == .ended || snapshot.connection == .failed, sessionsByID[snapshot.id] != nil {
             sessionsByID[snapshot.id] = nil
             over.append(snapshot.id)
-            while over.count > Self.keptSessions { snapshots[over.removeFirst()] = nil }
+            while over.count > Self.keptSessions {
+                let oldest = over.removeFirst()
+                snapshots[oldest] = nil
+                numbers[oldest] = nil
+            }
         }
         log.append(.session(snapshot))
     }

@@ -141,6 +141,9 @@ struct WindowTests {
             let first = try await house.play(["one", "two", "three"], in: ["Lounge"])
             let lounge = try house.lounge()
             #expect(await house.holds(2, in: lounge))
+            // What is learnt of an item is a change too.
+            #expect(
+                await eventually { await house.session()?.queue.items.allSatisfy { $0.metadata.title != nil } == true })
             let version = try #require(await house.session()?.queue.version)
             let edited = try await house.engine.edit(
                 .playNext(["four"]), session: nil, ifVersion: version, workingDirectory: "/")

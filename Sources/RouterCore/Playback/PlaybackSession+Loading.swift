@@ -82,18 +82,23 @@ extension PlaybackSession {
         // Set first: a failure is this item's, and news of the load may come before it returns.
         members[index].loaded = (item.id, token)
         members[index].itemEnded = false
+        members[index].loading = true
         do {
             var media = try await environment.media.publish(item, token: token, for: requirements)
             media.start = start
             media.rate = rate
             await load(index, .pull(media), timeline: nil, autoplay: autoplay)
         } catch {
+            members[index].loading = false
             await loadFailed(index, RouterError(wrapping: error))
         }
     }
 
     private func load(_ index: Int, _ media: PreparedMedia, timeline: Timeline?, autoplay: Bool) async {
-        guard let session = members[index].session else { return }
+        guard let session = members[index].session else {
+            members[index].loading = false
+            return
+        }
         members[index].loading = true
         // What is known is of what was loaded before.
         members[index].latest.media = .loading

@@ -45,37 +45,47 @@ extension PlaybackSession {
                 continue
             }
             if tokens == members[index].window { continue }
-            await setUpcoming(media, in: index, session, generation: generation)
+            await setUpcoming(media, in: index, session, generation: generation, after: loaded.token)
         }
     }
 
     private func setUpcoming(
-        _ media: [PullMedia], in index: Int, _ session: any RouteSession, generation: Int
+        _ media: [PullMedia], in index: Int, _ session: any RouteSession, generation: Int, after current: MediaToken
     ) async {
         let tokens = media.map(\.token)
+        var asked = false
+        var failure: RouterError?
         do {
-            try await call(index, session) { try await $0.setUpcoming(media) }
-            guard members[index].generation == generation else { return }
-            members[index].calls += 1
-            // Where it went on meanwhile, what it plays is no longer to come.
-            let passed = members[index].loaded.flatMap { loaded in tokens.firstIndex(of: loaded.token) }
-            members[index].window = passed.map { Array(tokens[($0 + 1)...]) } ?? tokens
-            rememberSoon()
-        } catch {
-            guard members[index].generation == generation, !ended else { return }
-            members[index].calls += 1
-            members[index].window = nil
-            let error = RouterError(wrapping: error)
-            switch error.code {
-            case .cancelled, .routeLost, .commandSuperseded: break
-            default:
-                // It plays on, item by item.
-                members[index].refusesQueue = true
-                await notice(
-                    .info, "\(members[index].name) does not hold a queue (\(error.message)): items follow with a gap",
-                    member: index)
+            try await call(index, session) { session in
+                // A load may have come first, and this list follows something else.
+                guard members[index].loaded?.token == current, !members[index].loading else { return }
+                asked = true
+                try await session.setUpcoming(media)
             }
+        } catch {
+            failure = RouterError(wrapping: error)
         }
+        guard members[index].generation == generation, !ended else { return }
+        if asked { members[index].calls += 1 }
+        if let failure { return await upcomingFailed(index, failure) }
+        guard asked else {
+            members[index].fillAgain = true
+            return
+        }
+        // Where it went on meanwhile, what it plays is no longer to come.
+        let passed = members[index].loaded.flatMap { loaded in tokens.firstIndex(of: loaded.token) }
+        members[index].window = passed.map { Array(tokens[($0 + 1)...]) } ?? tokens
+        rememberSoon()
+    }
+
+    private func upcomingFailed(_ index: Int, _ error: RouterError) async {
+        members[index].window = nil
+        guard ![.cancelled, .routeLost, .commandSuperseded].contains(error.code) else { return }
+        // It plays on, item by item.
+        members[index].refusesQueue = true
+        await notice(
+            .info, "\(members[index].name) does not hold a queue (\(error.message)): items follow with a gap",
+            member: index)
     }
 
     /// The items as URLs; nil when one turned out not to play, which is known before the listener hears of it.

@@ -33,7 +33,8 @@ actor PlaybackSession {
     private var wantedVolume: VolumePosition?
     private var lane = CommandLane()
 
-    var unsaved = false
+    private var unsaved = false
+    private var published = 0
 
     init(
         id: SessionID, queue: PlayQueue, members: [Member], start: MediaTime, rate: Double = 1,
@@ -73,7 +74,8 @@ actor PlaybackSession {
 
     func publish() async {
         rememberSoon()
-        await environment.changed(snapshot())
+        published += 1
+        await environment.changed(snapshot(), published)
     }
 
     func notice(_ severity: Notice.Severity, _ message: String, hint: String? = nil, member: Int? = nil) async {

@@ -12,7 +12,8 @@ struct SessionEnvironment: Sendable {
     var newest: @Sendable (RouteID, Endpoint) async -> Endpoint?
     var password: @Sendable (Endpoint) async -> Secret?
     var senderName: String
-    var changed: @Sendable (SessionSnapshot) async -> Void
+    /// Told each new state, numbered: two that are told at the same time may come in either order.
+    var changed: @Sendable (SessionSnapshot, _ number: Int) async -> Void
     var notice: @Sendable (Notice) async -> Void
     var phase: @Sendable (String) -> Void
     /// 0 to 1: what spreads retries.
