@@ -105,19 +105,24 @@ extension PlaybackSession {
         members[index].latest.stopReason = nil
         members[index].window = []
         let generation = members[index].generation
-        defer { if members[index].generation == generation { members[index].calls += 1 } }
         do {
             try await call(index, session) { try await $0.load(media, timeline: timeline, autoplay: autoplay) }
-            members[index].loading = false
+            loadReturned(index, generation)
             guard !ended else { return }
             members[index].cutOff = false
             members[index].phase = .playing
             members[index].heard = true
             await takeUp(index)
         } catch {
-            members[index].loading = false
+            loadReturned(index, generation)
             await loadFailed(index, RouterError(wrapping: error))
         }
+    }
+
+    /// News of the queue counts again, from here on.
+    private func loadReturned(_ index: Int, _ generation: Int) {
+        members[index].loading = false
+        if members[index].generation == generation { members[index].calls += 1 }
     }
 
     func token(for item: QueueItem) async -> MediaToken {
