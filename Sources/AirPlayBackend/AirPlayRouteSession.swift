@@ -196,6 +196,7 @@ public actor AirPlayRouteSession: RouteSession {
                 update.media = .stopped
                 update.stopReason = .cancelled
             }
+        case .setRate, .selectTracks, .skipAd, .setRepeat: return .unsupported
         }
         return .succeeded
     }

@@ -184,6 +184,7 @@ actor CastRouteSession: RouteSession {
                 .seek(mediaSessionID: id, position: max(0, time.seconds), resume: resume ? .start : .pause),
                 doing: "seeking")
         case .stop: return try await ask(.stop(mediaSessionID: id), doing: "stopping")
+        case .setRate, .selectTracks, .skipAd, .setRepeat: return .unsupported
         }
     }
 

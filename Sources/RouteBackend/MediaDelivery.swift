@@ -58,6 +58,8 @@ public struct PullMedia: Sendable, Hashable {
     public var activeTracks: [Int]
     /// What a person should know of how the item is offered: subtitles that cannot be shown, or are not there.
     public var notices: [Notice]
+    /// How fast to play, 0.5 to 2.
+    public var rate: Double = 1
 
     public init(
         token: MediaToken, url: String, contentType: String, live: Bool, metadata: MediaMetadata, start: MediaTime,

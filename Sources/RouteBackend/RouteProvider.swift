@@ -75,7 +75,8 @@ public struct OpenOptions: Sendable {
     public var learn: @Sendable (_ fact: String, _ value: String) async -> Void
     /// How this sender calls itself towards devices.
     public var senderName: String
-    /// For a session that ran before: what its `rejoinToken` said.
+    /// For a session that ran before: what its `rejoinToken` said. Where it still is on the device it is joined, and the
+    /// first update tells what is loaded; where it is not, the session is as any other, with nothing loaded.
     public var rejoin: String?
 
     public init(
@@ -127,8 +128,17 @@ public protocol RouteSession: Sendable {
     /// What a listener sees: title, artwork, progress. A pull session that got all this by `load` does nothing.
     func present(_ nowPlaying: NowPlaying) async throws
 
+    /// Says what is to be played after what is loaded, in order: with `queueOnDevice` the device then goes on by itself.
+    ///
+    /// What the device has after its current item becomes this list; an item that is there already, by its token, stays.
+    /// Where the device has gone on meanwhile, what it plays by then is passed over, and the items before it. A session without the capability does nothing. Throws as `perform` does; what was loaded plays on.
+    func setUpcoming(_ items: [PullMedia]) async throws
+
     /// Sets the device's volume.
     func setVolume(_ volume: VolumeState) async throws
+
+    /// Sets the level of the stream itself. Throws `unsupported` without `volumeStream`.
+    func setStreamVolume(_ volume: VolumeState) async throws
 
     /// Ends the session. With `.stop` the device is told to stop, with `.leave` a device that can go on by itself does.
     func end(_ reason: EndReason) async
@@ -136,6 +146,14 @@ public protocol RouteSession: Sendable {
 
 extension RouteSession {
     public var delivered: DeliveryStatistics? { nil }
+
+    public func setUpcoming(_ items: [PullMedia]) async throws {}
+
+    public func setStreamVolume(_ volume: VolumeState) async throws {
+        throw RouterError(
+            .unsupported, "\(descriptor.endpoint.name) has no volume of the stream", hint: "Set its own volume",
+            scope: .command)
+    }
 }
 
 /// What a session is able to do; it does not change while the session lives.
@@ -172,6 +190,14 @@ public enum RouteCommand: Sendable, Hashable {
     case seek(to: MediaTime, resume: Bool)
     /// Stop what plays; the session stays open.
     case stop
+    /// 0.5 to 2; for sessions with `rate`.
+    case setRate(Double)
+    /// These tracks and no others; for sessions with `tracks`.
+    case selectTracks([Int])
+    /// Ends the ad that plays; the outcome is `denied` while that may not be. For sessions with `adSkip`.
+    case skipAd
+    /// How the device's own queue goes on after its last item; for sessions with `queueOnDevice`.
+    case setRepeat(RepeatMode)
 }
 
 /// State of one session, always whole.
@@ -182,11 +208,28 @@ public struct RouteSessionUpdate: Sendable, Hashable {
     /// Where the device says it is in its item: nil where it does not say.
     public var position: ReportedPosition?
     public var volume: VolumeState?
-    /// The token of what is loaded (`PullMedia.token`), to tell late news of an old item from news of this one.
+    /// The token of what is loaded (`PullMedia.token`), to tell late news of an old item from news of this one. With
+    /// `queueOnDevice` it may become that of another item without a `load`.
     public var loaded: MediaToken?
     public var error: RouterError?
     /// What somebody else plays there, where that can be seen.
     public var foreign: String?
+    /// The device's own queue; nil where it has none, or not all of it is known.
+    public var window: [WindowEntry]?
+    /// How many calls of `load` and `setUpcoming` had returned when this was so, for sessions with `queueOnDevice`: news
+    /// from before the last of them says nothing of what others did to the queue.
+    public var calls = 0
+    /// How fast it plays; nil where it does not say.
+    public var rate: Double?
+    /// Tracks of the item, where there are any.
+    public var tracks: [MediaTrack]?
+    public var activeTracks: [Int]?
+    public var adBreak: AdBreakState?
+    public var liveWindow: LiveWindow?
+    public var video: VideoInfo?
+    public var streamVolume: VolumeState?
+    /// How the device's own queue goes on after its last item.
+    public var repeatMode: RepeatMode?
 
     public init(
         connection: ConnectionState = .connected, media: MediaState = .none, stopReason: StopReason? = nil,
@@ -201,6 +244,23 @@ public struct RouteSessionUpdate: Sendable, Hashable {
         self.loaded = loaded
         self.error = error
         self.foreign = foreign
+    }
+}
+
+/// One item of a device's own queue, in the device's order. What it has played may be left out.
+public struct WindowEntry: Sendable, Hashable {
+    /// Of an item of ours the token it was handed over with. What another sender put there has a token made by the
+    /// backend: the same for as long as the item stays, over a rejoin too, so that the engine can hand it back in
+    /// `setUpcoming`.
+    public var token: MediaToken
+    /// Where it can be fetched; nil for what only the device's app understands.
+    public var url: String?
+    public var metadata: MediaMetadata
+
+    public init(token: MediaToken, url: String?, metadata: MediaMetadata = MediaMetadata()) {
+        self.token = token
+        self.url = url
+        self.metadata = metadata
     }
 }
 

@@ -57,10 +57,13 @@ public struct QueueItem: Codable, Sendable, Hashable, Identifiable {
     public var context: String?
     /// Nil: what there is stays on offer, and forced subtitles are shown.
     public var subtitles: SubtitleRequest?
+    /// Who put it there, where that was not the queue's own maker.
+    public var addedBy: CommandOrigin?
 
     public init(
         id: ItemID, source: MediaSource, metadata: MediaMetadata = MediaMetadata(), start: MediaTime = .zero,
-        failure: String? = nil, context: String? = nil, subtitles: SubtitleRequest? = nil
+        failure: String? = nil, context: String? = nil, subtitles: SubtitleRequest? = nil,
+        addedBy: CommandOrigin? = nil
     ) {
         self.id = id
         self.source = source
@@ -69,6 +72,7 @@ public struct QueueItem: Codable, Sendable, Hashable, Identifiable {
         self.failure = failure
         self.context = context
         self.subtitles = subtitles
+        self.addedBy = addedBy
     }
 
     /// The title, or failing that the file's name.
@@ -82,10 +86,32 @@ public struct QueueSnapshot: Codable, Sendable, Hashable {
     public var items: [QueueItem]
     /// Nil before the first item and after the last.
     public var current: ItemID?
+    public var repeatMode: RepeatMode
+    /// The order without shuffle, while shuffled.
+    public var original: [ItemID]?
 
-    public init(version: Int, items: [QueueItem], current: ItemID?) {
+    public init(
+        version: Int, items: [QueueItem], current: ItemID?, repeatMode: RepeatMode = .off, original: [ItemID]? = nil
+    ) {
         self.version = version
         self.items = items
         self.current = current
+        self.repeatMode = repeatMode
+        self.original = original
     }
+}
+
+/// One change to a queue's order or content.
+public enum QueueEdit: Codable, Sendable, Hashable {
+    /// Files, folders, playlists and URLs after the current item.
+    case playNext([String])
+    /// At the end.
+    case append([String])
+    case insert([String], before: ItemID)
+    /// These items, in this order, before another; nil is the end.
+    case move([ItemID], before: ItemID?)
+    /// Where the current item is among them, what follows it plays.
+    case remove([ItemID])
+    /// All that is to come.
+    case clearUpcoming
 }

@@ -12,6 +12,19 @@ public enum RemoteCommand: Codable, Sendable, Hashable {
     /// Up or down by a part of the slider, −1 to 1.
     case stepVolume(Double, room: String?)
     case mute(Bool, room: String?)
+    /// The level of the stream itself, where the receiver has one beside its own (`model.md` section 6).
+    case setStreamVolume(VolumePosition, room: String?)
+    /// 0.5 to 2; what is outside is refused.
+    case rate(Double)
+    /// Plays this item of the queue from its beginning.
+    case jump(ItemID)
+    /// Puts what is to come into a random order, or back into the original one.
+    case shuffle(Bool)
+    case repeatMode(RepeatMode)
+    /// These tracks of the item and no others, by the ids that the member lists.
+    case selectTracks([Int])
+    /// Ends the ad that plays, where that is allowed by now.
+    case skipAd
 }
 
 /// Who asked.

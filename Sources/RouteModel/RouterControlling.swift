@@ -26,10 +26,28 @@ public protocol RouterControlling: Sendable {
     /// Applies a command to a session (nil: the only one).
     func perform(_ command: RemoteCommand, session: SessionID?, origin: CommandOrigin) async throws -> CommandResult
 
+    /// Changes the queue of a session (nil: the only one) and returns it.
+    ///
+    /// - Parameter version: the change is made only if the queue still is at this version; nil makes it anyhow.
+    /// - Parameter workingDirectory: relative paths are taken from here.
+    /// - Throws: `queueConflict` where the queue has moved on, `mediaNotFound`.
+    func edit(
+        _ edit: QueueEdit, session: SessionID?, ifVersion version: Int?, workingDirectory: String
+    ) async throws -> QueueSnapshot
+
     func sessions() async -> [SessionSnapshot]
 
-    /// Ends a session; returns when every device was told.
+    /// Ends a session; returns when every device was told. One that could be rejoined is ended too: with `stop` its
+    /// devices are stopped, where they still play it, with `leave` it is only forgotten.
     func end(session: SessionID, reason: EndReason) async throws
+
+    /// Sessions of processes that are no more, which may still play.
+    func sessionsToRejoin() async throws -> [RejoinableSession]
+
+    /// Takes such a session up again under its own id: joins what still plays, and plays on where nothing does.
+    ///
+    /// Throws `routeNotFound` for what cannot be rejoined, and whatever `play` throws.
+    func rejoin(_ session: SessionID) async throws -> SessionSnapshot
 
     /// Events in order; the first has the full state. A reader that falls behind by more than a thousand events loses
     /// the oldest and sees the gap in the numbers.
@@ -63,10 +81,16 @@ public struct PlayRequest: Codable, Sendable, Hashable {
     public var workingDirectory: String
     /// Of every item asked for.
     public var subtitles: SubtitleRequest?
+    /// How fast to play, 0.5 to 2.
+    public var rate: Double
+    public var repeatMode: RepeatMode
+    /// Puts all but the first item into a random order.
+    public var shuffle: Bool
 
     public init(
         what: [String], rooms: [String], via: ViaPreference = .auto, volume: VolumePosition? = nil,
-        start: MediaTime = .zero, workingDirectory: String = "/", subtitles: SubtitleRequest? = nil
+        start: MediaTime = .zero, workingDirectory: String = "/", subtitles: SubtitleRequest? = nil, rate: Double = 1,
+        repeatMode: RepeatMode = .off, shuffle: Bool = false
     ) {
         self.what = what
         self.rooms = rooms
@@ -75,6 +99,9 @@ public struct PlayRequest: Codable, Sendable, Hashable {
         self.start = start
         self.workingDirectory = workingDirectory
         self.subtitles = subtitles
+        self.rate = rate
+        self.repeatMode = repeatMode
+        self.shuffle = shuffle
     }
 }
 

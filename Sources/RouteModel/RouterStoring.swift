@@ -40,10 +40,34 @@ public struct SessionRecord: Codable, Sendable, Hashable {
     public var playing: Bool
     /// What a backend needs to find its own again, by route: a Cast session and transport id, for one.
     public var rejoin: [RouteID: String]
+    /// What the routes were called, and the endpoint that each played by.
+    public var members: [Member]
+    /// What `position` grew from: the monotonic clock goes on over a restart of the process.
+    public var anchor: PlaybackAnchor?
+    public var rate: Double
+
+    public struct Member: Codable, Sendable, Hashable {
+        public var route: RouteID
+        public var name: String
+        public var room: String
+        public var endpoint: EndpointID?
+        /// What the device held after its current item, where it has a queue of its own.
+        public var window: [MediaToken]?
+
+        public init(
+            route: RouteID, name: String, room: String, endpoint: EndpointID?, window: [MediaToken]? = nil
+        ) {
+            self.route = route
+            self.name = name
+            self.room = room
+            self.endpoint = endpoint
+            self.window = window
+        }
+    }
 
     public init(
         session: SessionID, routes: [RouteID], item: ItemID?, position: MediaTime, playing: Bool,
-        rejoin: [RouteID: String] = [:]
+        rejoin: [RouteID: String] = [:], members: [Member] = [], anchor: PlaybackAnchor? = nil, rate: Double = 1
     ) {
         self.session = session
         self.routes = routes
@@ -51,13 +75,18 @@ public struct SessionRecord: Codable, Sendable, Hashable {
         self.position = position
         self.playing = playing
         self.rejoin = rejoin
+        self.members = members
+        self.anchor = anchor
+        self.rate = rate
     }
 }
 
-/// A media URL's token with the item it serves: kept so that a receiver can go on fetching after our restart.
+/// A media URL's token with the item it stands for: kept so that a receiver can go on fetching after our restart, and so
+/// that what it plays is known again.
 public struct MediaTokenRecord: Codable, Sendable, Hashable {
     public var token: MediaToken
     public var item: ItemID
+    /// The file that it serves; empty for an item that is fetched from elsewhere.
     public var path: String
 
     public init(token: MediaToken, item: ItemID, path: String) {

@@ -22,7 +22,13 @@ public enum EndReason: String, Codable, Sendable, Hashable {
     case transfer, replaced, lost
 }
 
-public enum SessionOwnership: String, Codable, Sendable, Hashable { case ours, foreign, shared }
+public enum SessionOwnership: String, Codable, Sendable, Hashable {
+    case ours
+    /// Somebody else's app is on the device, and is only watched.
+    case foreign
+    /// Another sender has put into the device's queue what has no place in ours: it is followed, and edited no more.
+    case shared
+}
 
 /// How the sending of packets to one route has gone, where we send packets.
 public struct DeliveryStatistics: Codable, Sendable, Hashable {
@@ -62,12 +68,28 @@ public struct SessionMember: Codable, Sendable, Hashable {
     public var driftMilliseconds: Int?
     public var error: RouterError?
     public var delivery: DeliveryStatistics?
+    /// How fast it plays, where it says so.
+    public var rate: Double?
+    /// The tracks of the item, where it has any to choose from.
+    public var tracks: [MediaTrack]?
+    /// Which of `tracks` are shown or heard.
+    public var activeTracks: [Int]?
+    public var adBreak: AdBreakState?
+    public var liveWindow: LiveWindow?
+    public var video: VideoInfo?
+    /// The level of the stream itself, beside the device's.
+    public var streamVolume: VolumeState?
+    /// What somebody else plays there.
+    public var foreign: String?
 
     public init(
         route: RouteID, name: String, endpoint: EndpointID? = nil, protocol: RouteProtocol? = nil,
         connection: ConnectionState = .idle, media: MediaState = .none, volume: VolumeState? = nil,
         volumeHandling: VolumeDescriptor.Handling = .adjustable, driftMilliseconds: Int? = nil,
-        error: RouterError? = nil, delivery: DeliveryStatistics? = nil
+        error: RouterError? = nil, delivery: DeliveryStatistics? = nil, rate: Double? = nil,
+        tracks: [MediaTrack]? = nil, activeTracks: [Int]? = nil, adBreak: AdBreakState? = nil,
+        liveWindow: LiveWindow? = nil, video: VideoInfo? = nil, streamVolume: VolumeState? = nil,
+        foreign: String? = nil
     ) {
         self.route = route
         self.name = name
@@ -80,6 +102,14 @@ public struct SessionMember: Codable, Sendable, Hashable {
         self.driftMilliseconds = driftMilliseconds
         self.error = error
         self.delivery = delivery
+        self.rate = rate
+        self.tracks = tracks
+        self.activeTracks = activeTracks
+        self.adBreak = adBreak
+        self.liveWindow = liveWindow
+        self.video = video
+        self.streamVolume = streamVolume
+        self.foreign = foreign
     }
 }
 
@@ -117,4 +147,25 @@ public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
 
     public var currentItem: QueueItem? { queue.items.first { $0.id == queue.current } }
     public var position: MediaTime? { anchor?.position(at: now) }
+}
+
+/// A session that a process which is no more was playing, or left playing: what `rejoin` can take up again.
+public struct RejoinableSession: Codable, Sendable, Hashable, Identifiable {
+    public var id: SessionID
+    /// The rooms as they were called then.
+    public var rooms: [String]
+    public var queue: QueueSnapshot
+    /// Where it was when this was last written.
+    public var position: MediaTime
+    public var playing: Bool
+
+    public init(id: SessionID, rooms: [String], queue: QueueSnapshot, position: MediaTime, playing: Bool) {
+        self.id = id
+        self.rooms = rooms
+        self.queue = queue
+        self.position = position
+        self.playing = playing
+    }
+
+    public var currentItem: QueueItem? { queue.items.first { $0.id == queue.current } }
 }

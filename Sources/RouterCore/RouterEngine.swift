@@ -11,6 +11,8 @@ public struct EngineConfiguration: Sendable {
     public var senderName: String
     /// The password of a device that asks for one.
     public var password: @Sendable (Endpoint) async -> Secret?
+    /// 0 to 1: what spreads retries in time.
+    public var random: @Sendable () -> Double = { Double.random(in: 0...1) }
 
     public init(
         rooms: [Room] = [], stated: [Endpoint] = [], senderName: String = "router",
@@ -44,6 +46,8 @@ public actor RouterEngine: RouterControlling {
     private let changes = LatestValue(0)
     private var sessionsByID: [SessionID: PlaybackSession] = [:]
     private var snapshots: [SessionID: SessionSnapshot] = [:]
+    /// The number of each session's latest snapshot.
+    private var numbers: [SessionID: Int] = [:]
     /// Sessions that have ended, oldest first: the last few can still be looked at.
     private var over: [SessionID] = []
     private static let keptSessions = 8
@@ -176,7 +180,7 @@ public actor RouterEngine: RouterControlling {
     }
 
     /// Looks again at each change until `done`, or until discovery has had its time.
-    private func waitForRoutes(_ done: () -> Bool) async {
+    func waitForRoutes(_ done: () -> Bool) async {
         await discover()
         guard browsing != nil, !done() else { return }
         let deadline = clock.now() + Self.settleNanoseconds
@@ -222,6 +226,7 @@ public actor RouterEngine: RouterControlling {
     }
 
     public func play(_ request: PlayRequest) async throws -> SessionSnapshot {
+        guard PlaybackRate.range.contains(request.rate) else { throw PlaybackSession.badRate(request.rate) }
         async let resolving = targets(request.rooms)
         let expanded = try await media.expand(request.what, workingDirectory: request.workingDirectory)
         for notice in expanded.notices { log.append(.notice(notice)) }
@@ -231,20 +236,35 @@ public actor RouterEngine: RouterControlling {
             guard choice.chosen != nil else { throw Self.nothingUsable(choice, via: request.via) }
             return Member(choice: choice, room: room)
         }
-        let items = expanded.entries.map { entry in
-            QueueItem(
-                id: .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))), source: entry.source,
-                metadata: entry.metadata, context: entry.context,
-                subtitles: request.subtitles)
+        var queue = PlayQueue(items: items(expanded, subtitles: request.subtitles), repeatMode: request.repeatMode)
+        if request.shuffle {
+            var generator = SystemRandomNumberGenerator()
+            queue.shuffle(using: &generator)
         }
         await release(Set(members.map(\.route)))
         let id = SessionID.random()
         let session = PlaybackSession(
-            id: id, items: items, members: members, start: request.start, environment: environment(for: id))
-        sessionsByID[id] = session
-        jobs.add { await session.jobs.run() }
+            id: id, queue: queue, members: members, start: request.start, rate: request.rate,
+            environment: environment(for: id))
+        begin(session, id: id)
         try await session.start(volume: request.volume)
         return await session.snapshot()
+    }
+
+    func begin(_ session: PlaybackSession, id: SessionID) {
+        // One that is taken up again under its old id begins to count anew.
+        numbers[id] = nil
+        over.removeAll { $0 == id }
+        sessionsByID[id] = session
+        jobs.add { await session.jobs.run() }
+    }
+
+    func items(_ expanded: ExpandedMedia, subtitles: SubtitleRequest? = nil) -> [QueueItem] {
+        expanded.entries.map { entry in
+            QueueItem(
+                id: .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))), source: entry.source,
+                metadata: entry.metadata, context: entry.context, subtitles: subtitles)
+        }
     }
 
     public func perform(
@@ -258,6 +278,9 @@ public actor RouterEngine: RouterControlling {
     public func sessions() async -> [SessionSnapshot] { snapshots.values.sorted { $0.id < $1.id } }
 
     public func end(session: SessionID, reason: EndReason) async throws {
+        if !isRunning(session), try await store.sessionsToRejoin().contains(where: { $0.session == session }) {
+            return try await endForgotten(session, reason)
+        }
         try await chosenSession(session).end(reason)
     }
 
@@ -382,29 +405,45 @@ public actor RouterEngine: RouterControlling {
 
     // MARK: Sessions
 
-    private func environment(for id: SessionID) -> SessionEnvironment {
+    func environment(for id: SessionID) -> SessionEnvironment {
         let providers = providers
         return SessionEnvironment(
             media: media, store: store, clock: clock,
             provider: { endpoint in providers.first { $0.family == endpoint.protocol.family } },
             current: { [weak self] endpoint in await self?.current(endpoint) ?? endpoint },
             password: configuration.password, senderName: configuration.senderName,
-            changed: { [weak self] snapshot in await self?.sessionChanged(snapshot) },
+            changed: { [weak self] snapshot, number in await self?.sessionChanged(snapshot, number) },
             notice: { [weak self] notice in await self?.tell(notice) },
-            phase: { [weak self] phase in self?.tellPhase(phase) })
+            phase: { [weak self] phase in self?.tellPhase(phase) }, random: configuration.random)
     }
 
-    private func sessionChanged(_ snapshot: SessionSnapshot) {
+    func isRunning(_ id: SessionID) -> Bool { sessionsByID[id] != nil }
+
+    func runningSnapshot(_ id: SessionID) async throws -> SessionSnapshot { try await chosenSession(id).snapshot() }
+
+    var knownRoutes: Set<RouteID> { Set(registry.routes.map(\.id)) }
+    var configuredRooms: [Room] { configuration.rooms }
+
+    func route(_ id: RouteID) -> Route? { registry.routes.first { $0.id == id } }
+
+    private func sessionChanged(_ snapshot: SessionSnapshot, _ number: Int) {
+        // An older one may come late, even after the last.
+        guard number > numbers[snapshot.id] ?? 0 else { return }
+        numbers[snapshot.id] = number
         snapshots[snapshot.id] = snapshot
         if snapshot.connection == .ended || snapshot.connection == .failed, sessionsByID[snapshot.id] != nil {
             sessionsByID[snapshot.id] = nil
             over.append(snapshot.id)
-            while over.count > Self.keptSessions { snapshots[over.removeFirst()] = nil }
+            while over.count > Self.keptSessions {
+                let oldest = over.removeFirst()
+                snapshots[oldest] = nil
+                numbers[oldest] = nil
+            }
         }
         log.append(.session(snapshot))
     }
 
-    private func tell(_ notice: Notice) { log.append(.notice(notice)) }
+    func tell(_ notice: Notice) { log.append(.notice(notice)) }
 
     private nonisolated func tellPhase(_ phase: String) {
         jobs.add { [self] in await self.appendPhase(phase) }
@@ -412,7 +451,7 @@ public actor RouterEngine: RouterControlling {
 
     private func appendPhase(_ phase: String) { log.append(.phase(phase)) }
 
-    private func chosenSession(_ id: SessionID?) throws -> PlaybackSession {
+    func chosenSession(_ id: SessionID?) throws -> PlaybackSession {
         if let id {
             guard let session = sessionsByID[id] else {
                 throw RouterError(.routeNotFound, "there is no session \(id)", scope: .session)
@@ -432,7 +471,7 @@ public actor RouterEngine: RouterControlling {
     }
 
     /// What plays on these routes gives way to what is to play.
-    private func release(_ routes: Set<RouteID>) async {
+    func release(_ routes: Set<RouteID>) async {
         for session in sessionsByID.values {
             guard await !routes.isDisjoint(with: session.routes) else { continue }
             await session.giveWay(to: routes)

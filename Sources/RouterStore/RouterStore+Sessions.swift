@@ -12,7 +12,9 @@ extension RouterStore {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let rows: [(item: String, content: String)]
+        let details: String
         do {
+            details = try Self.text(QueueDetails(repeatMode: queue.repeatMode, original: queue.original), encoder)
             rows = try queue.items.map { ($0.id.rawValue, String(decoding: try encoder.encode($0), as: UTF8.self)) }
         } catch {
             throw RouterError.storage(
@@ -22,11 +24,12 @@ extension RouterStore {
         try await write("save a queue") { db in
             try db.execute(
                 sql: """
-                    INSERT INTO queue (session, version, current, saved)
-                    VALUES (?, ?, ?, (SELECT IFNULL(MAX(saved), 0) + 1 FROM queue))
+                    INSERT INTO queue (session, version, current, saved, details)
+                    VALUES (?, ?, ?, (SELECT IFNULL(MAX(saved), 0) + 1 FROM queue), ?)
                     ON CONFLICT (session) DO UPDATE
-                    SET version = excluded.version, current = excluded.current, saved = excluded.saved
-                    """, arguments: [name, queue.version, queue.current?.rawValue])
+                    SET version = excluded.version, current = excluded.current, saved = excluded.saved,
+                        details = excluded.details
+                    """, arguments: [name, queue.version, queue.current?.rawValue, details])
             // A queue is saved at each step through it: only what differs is written.
             let kept = try String.fetchAll(
                 db, sql: "SELECT content FROM queueItem WHERE session = ? ORDER BY place", arguments: [name])
@@ -60,22 +63,27 @@ extension RouterStore {
     }
 
     public func queue(session: SessionID) async throws -> QueueSnapshot? {
-        let stored: (version: Int, current: String?, contents: [String])? = try await read("read a queue") { db in
+        let stored: (version: Int, current: String?, details: String?, contents: [String])? = try await read(
+            "read a queue"
+        ) { db in
             guard
                 let row = try Row.fetchOne(
-                    db, sql: "SELECT version, current FROM queue WHERE session = ?", arguments: [session.rawValue])
+                    db, sql: "SELECT version, current, details FROM queue WHERE session = ?",
+                    arguments: [session.rawValue])
             else { return nil }
             let contents = try String.fetchAll(
                 db, sql: "SELECT content FROM queueItem WHERE session = ? ORDER BY place",
                 arguments: [session.rawValue])
-            return (row["version"], row["current"], contents)
+            return (row["version"], row["current"], row["details"], contents)
         }
         guard let stored else { return nil }
         let decoder = JSONDecoder()
         do {
             let items = try stored.contents.map { try decoder.decode(QueueItem.self, from: Data($0.utf8)) }
+            let details = try stored.details.map { try decoder.decode(QueueDetails.self, from: Data($0.utf8)) }
             return QueueSnapshot(
-                version: stored.version, items: items, current: stored.current.map(ItemID.init(rawValue:)))
+                version: stored.version, items: items, current: stored.current.map(ItemID.init(rawValue:)),
+                repeatMode: details?.repeatMode ?? .off, original: details?.original)
         } catch {
             throw RouterError.storage(
                 StoreFault.content("an item of it is not understood"), doing: "read a queue", path: file?.path)
@@ -87,13 +95,22 @@ extension RouterStore {
     public func saveSession(_ record: SessionRecord) async throws {
         let owner = ProcessIdentity.current.text
         let name = record.session.rawValue
+        let details: String
+        do {
+            details = try Self.text(
+                SessionDetails(members: record.members, anchor: record.anchor, rate: record.rate), JSONEncoder())
+        } catch {
+            throw RouterError.storage(
+                StoreFault.content("a session has no JSON form"), doing: "save a session", path: file?.path)
+        }
         try await write("save a session") { db in
             try db.execute(
                 sql: """
-                    INSERT INTO session (id, item, positionTicks, playing, owner) VALUES (?, ?, ?, ?, ?)
+                    INSERT INTO session (id, item, positionTicks, playing, owner, details) VALUES (?, ?, ?, ?, ?, ?)
                     ON CONFLICT (id) DO UPDATE SET item = excluded.item, positionTicks = excluded.positionTicks,
-                        playing = excluded.playing, owner = excluded.owner
-                    """, arguments: [name, record.item?.rawValue, record.position.ticks, record.playing, owner])
+                        playing = excluded.playing, owner = excluded.owner, details = excluded.details
+                    """,
+                arguments: [name, record.item?.rawValue, record.position.ticks, record.playing, owner, details])
             try db.execute(sql: "DELETE FROM sessionRoute WHERE session = ?", arguments: [name])
             for (place, route) in record.routes.enumerated() {
                 try db.execute(
@@ -118,12 +135,17 @@ extension RouterStore {
                     db, sql: "SELECT route FROM sessionRoute WHERE session = ? ORDER BY place", arguments: [name])
                 let rejoin = try Row.fetchAll(
                     db, sql: "SELECT route, token FROM sessionRejoin WHERE session = ?", arguments: [name])
+                // What an unknown version wrote there is passed over: the session itself is known by its rows.
+                let details = (row["details"] as String?).flatMap {
+                    try? JSONDecoder().decode(SessionDetails.self, from: Data($0.utf8))
+                }
                 let record = SessionRecord(
                     session: SessionID(rawValue: name), routes: routes.map(RouteID.init(rawValue:)),
                     item: (row["item"] as String?).map(ItemID.init(rawValue:)),
                     position: MediaTime(ticks: row["positionTicks"]), playing: row["playing"],
                     rejoin: Dictionary(
-                        uniqueKeysWithValues: rejoin.map { (RouteID(rawValue: $0["route"]), $0["token"] as String) }))
+                        uniqueKeysWithValues: rejoin.map { (RouteID(rawValue: $0["route"]), $0["token"] as String) }),
+                    members: details?.members ?? [], anchor: details?.anchor, rate: details?.rate ?? 1)
                 return (record, row["owner"])
             }
         }
@@ -137,6 +159,10 @@ extension RouterStore {
         try await write("remove a session") { db in
             try db.execute(sql: "DELETE FROM session WHERE id = ?", arguments: [session.rawValue])
         }
+    }
+
+    private static func text(_ value: some Encodable, _ encoder: JSONEncoder) throws -> String {
+        String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
     // MARK: - Media tokens
@@ -165,4 +191,17 @@ extension RouterStore {
             }
         }
     }
+}
+
+/// What is kept of a queue beside its rows.
+private struct QueueDetails: Codable {
+    var repeatMode: RepeatMode
+    var original: [ItemID]?
+}
+
+/// What is kept of a session beside its rows.
+private struct SessionDetails: Codable {
+    var members: [SessionRecord.Member]
+    var anchor: PlaybackAnchor?
+    var rate: Double
 }

@@ -8,7 +8,7 @@ struct StoreSchema: Sendable {
     var version: Int
     var migrator: DatabaseMigrator
 
-    static let current = StoreSchema(version: 2, migrator: migrations())
+    static let current = StoreSchema(version: 3, migrator: migrations())
 
     /// Where the file is older, brings it up to date. Throws `StoreFault.newer` for one that a later router wrote.
     func apply(to database: DatabaseQueue) throws {
@@ -33,6 +33,11 @@ struct StoreSchema: Sendable {
                         what TEXT PRIMARY KEY NOT NULL
                     ) WITHOUT ROWID;
                     """)
+        }
+        // What has come to be kept of a queue and a session beside their rows, as JSON.
+        migrator.registerMigration("details") { db in
+            try db.execute(
+                sql: "ALTER TABLE queue ADD COLUMN details TEXT; ALTER TABLE session ADD COLUMN details TEXT;")
         }
         return migrator
     }

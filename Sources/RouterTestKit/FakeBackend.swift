@@ -12,16 +12,21 @@ public final class FakeProvider: RouteProvider {
         var refusals: [EndpointID: RouterError] = [:]
         var loadRefusals: [EndpointID: RouterError] = [:]
         var sessions: [FakeRouteSession] = []
+        var kept: [EndpointID: RouteSessionUpdate] = [:]
+        var opened: [(endpoint: Endpoint, rejoin: String?)] = []
     }
 
     private let state = Mutex(State())
     private let delivery: MediaDelivery
     private let clock: any HostClock
+    private let queueOnDevice: Bool
 
-    public init(family: RouteFamily, delivery: MediaDelivery, clock: any HostClock) {
+    /// - Parameter queueOnDevice: the devices hold what comes next and go on by themselves.
+    public init(family: RouteFamily, delivery: MediaDelivery, clock: any HostClock, queueOnDevice: Bool = false) {
         self.family = family
         self.delivery = delivery
         self.clock = clock
+        self.queueOnDevice = queueOnDevice
     }
 
     public func endpoint(from record: ServiceRecord) -> Endpoint? {
@@ -44,7 +49,8 @@ public final class FakeProvider: RouteProvider {
             capabilities: RouteCapabilities(
                 available: pushes
                     ? [.playAudioStream, .playsSenderOnlyFiles, .gapless, .pause, .seek]
-                    : [.playURL, .continuesWithoutSender, .pause, .seek],
+                    : [.playURL, .continuesWithoutSender, .pause, .seek]
+                        + (queueOnDevice ? [.queueOnDevice, .preload, .gapless, .rate, .tracks, .adSkip] : []),
                 sync: pushes ? .tight : .loose))
     }
 
@@ -60,6 +66,17 @@ public final class FakeProvider: RouteProvider {
         state.withLock { $0.loadRefusals[endpoint.id] = error }
     }
 
+    /// The device takes connections again.
+    public func accept(_ endpoint: Endpoint) { state.withLock { $0.refusals[endpoint.id] = nil } }
+
+    /// Who next opens a session there with a rejoin token joins one that stands like this.
+    public func keeps(_ update: RouteSessionUpdate, on endpoint: Endpoint) {
+        state.withLock { $0.kept[endpoint.id] = update }
+    }
+
+    /// Every attempt to open, in order, with the rejoin token that was brought along.
+    public var opened: [(endpoint: Endpoint, rejoin: String?)] { state.withLock { $0.opened } }
+
     /// Every session that was opened, in order.
     public var sessions: [FakeRouteSession] { state.withLock { $0.sessions } }
 
@@ -69,8 +86,10 @@ public final class FakeProvider: RouteProvider {
     }
 
     public func open(_ endpoint: Endpoint, options: OpenOptions) async throws -> any RouteSession {
+        state.withLock { $0.opened.append((endpoint, options.rejoin)) }
         if let refusal = state.withLock({ $0.refusals[endpoint.id] }) { throw refusal }
-        let session = FakeRouteSession(endpoint: endpoint, delivery: delivery, clock: clock)
+        let kept = options.rejoin == nil ? nil : state.withLock { $0.kept.removeValue(forKey: endpoint.id) }
+        let session = FakeRouteSession(endpoint: endpoint, delivery: delivery, clock: clock, joining: kept)
         state.withLock {
             session.failLoads(with: $0.loadRefusals[endpoint.id])
             $0.sessions.append(session)
@@ -87,6 +106,7 @@ public final class FakeRouteSession: RouteSession {
         case perform(RouteCommand)
         case present(ItemID)
         case volume(VolumeState)
+        case upcoming([MediaToken])
         case end(EndReason)
     }
 
@@ -96,13 +116,16 @@ public final class FakeRouteSession: RouteSession {
     private let latest: LatestValue<RouteSessionUpdate>
     private let clock: any HostClock
 
-    init(endpoint: Endpoint, delivery: MediaDelivery, clock: any HostClock) {
+    init(endpoint: Endpoint, delivery: MediaDelivery, clock: any HostClock, joining: RouteSessionUpdate? = nil) {
         descriptor = RouteSessionDescriptor(
             endpoint: endpoint, delivery: delivery, capabilities: endpoint.capabilities,
-            volume: VolumeDescriptor(handling: .adjustable, readback: .events))
-        latest = LatestValue(RouteSessionUpdate(volume: VolumeState(level: VolumePosition(0.5))))
+            volume: VolumeDescriptor(handling: .adjustable, readback: .events), rejoinToken: "app/\(endpoint.name)",
+            joined: joining?.loaded != nil)
+        latest = LatestValue(joining ?? RouteSessionUpdate(volume: VolumeState(level: VolumePosition(0.5))))
         self.clock = clock
     }
+
+    private var hasQueue: Bool { descriptor.capabilities.has(.queueOnDevice) }
 
     public var asked: [Call] { calls.withLock { $0 } }
 
@@ -140,6 +163,47 @@ public final class FakeRouteSession: RouteSession {
         latest.finish()
     }
 
+    /// The state as it is now.
+    public var state: RouteSessionUpdate { latest.value }
+
+    /// The device reports something.
+    public func reports(_ change: (inout RouteSessionUpdate) -> Void) { latest.update(change) }
+
+    /// What the device holds after its current item.
+    public var held: [MediaToken] {
+        let update = latest.value
+        guard let window = update.window, let place = window.lastIndex(where: { $0.token == update.loaded }) else {
+            return []
+        }
+        return window[(place + 1)...].map(\.token)
+    }
+
+    /// The device goes on to the next item that it holds.
+    public func goesOn() {
+        guard let next = held.first else { return reachesEnd() }
+        goes(to: next)
+    }
+
+    /// The device plays another item that it holds, from its beginning.
+    public func goes(to token: MediaToken) {
+        let now = clock.now()
+        latest.update {
+            $0.loaded = token
+            $0.media = .playing
+            $0.position = ReportedPosition(time: .zero, instant: now, rate: 1)
+        }
+    }
+
+    /// Another sender changes what the device holds after its current item.
+    public func otherSender(_ change: ([WindowEntry]) -> [WindowEntry]) {
+        latest.update {
+            let loaded = $0.loaded
+            let window = $0.window ?? []
+            let place = window.lastIndex { $0.token == loaded } ?? -1
+            $0.window = Array(window[...place]) + change(Array(window[(place + 1)...]))
+        }
+    }
+
     public func reports(position: MediaTime, rate: Double = 1) {
         let now = clock.now()
         latest.update { $0.position = ReportedPosition(time: position, instant: now, rate: rate) }
@@ -160,12 +224,30 @@ public final class FakeRouteSession: RouteSession {
                 $0.append(.load(nil, fromFrame: push.fromFrame, timeline: timeline, autoplay: autoplay))
             }
         }
+        defer { if hasQueue { latest.update { $0.calls += 1 } } }
         if let error = loadError.withLock({ $0 }) { throw error }
+        let hasQueue = hasQueue
         latest.update {
             $0.media = autoplay ? .playing : .paused
             $0.stopReason = nil
             $0.error = nil
-            if case .pull(let pull) = media { $0.loaded = pull.token }
+            guard case .pull(let pull) = media else { return }
+            $0.loaded = pull.token
+            if hasQueue { $0.window = [WindowEntry(token: pull.token, url: pull.url)] }
+        }
+    }
+
+    public func setUpcoming(_ items: [PullMedia]) async throws {
+        guard hasQueue else { return }
+        calls.withLock { $0.append(.upcoming(items.map(\.token))) }
+        latest.update {
+            let loaded = $0.loaded
+            let window = $0.window ?? []
+            let place = window.lastIndex { $0.token == loaded } ?? -1
+            let passed = items.firstIndex { $0.token == loaded }.map { $0 + 1 } ?? 0
+            $0.window =
+                Array(window[...place]) + items[passed...].map { WindowEntry(token: $0.token, url: $0.url) }
+            $0.calls += 1
         }
     }
 
@@ -175,6 +257,10 @@ public final class FakeRouteSession: RouteSession {
             switch command {
             case .play: $0.media = .playing
             case .pause: $0.media = .paused
+            case .setRate(let rate): $0.rate = rate
+            case .selectTracks(let tracks): $0.activeTracks = tracks
+            case .setRepeat(let mode): $0.repeatMode = mode
+            case .skipAd: $0.adBreak = nil
             case .seek, .stop: break
             }
         }

@@ -113,7 +113,7 @@ struct JSONShapeTests {
             QueueSnapshot(version: 2, items: [item], current: item.id),
             #"{"current":"01A","items":[{"id":"01A","metadata":{"artist":"Artist","duration":12,"images":"#
                 + #"[{"height":600,"role":"cover","url":"http://h/a","width":600}],"kind":"music","title":"Title"},"#
-                + #""source":{"file":"/a.flac"},"start":0}],"version":2}"#)
+                + #""source":{"file":"/a.flac"},"start":0}],"repeatMode":"off","version":2}"#)
     }
 
     @Test("a session")
@@ -134,7 +134,7 @@ struct JSONShapeTests {
                 + #""connection":"connected","id":"se-1","media":"playing","members":[{"connection":"connected","#
                 + #""endpoint":"raop:aa","media":"playing","name":"Kitchen","protocol":"raop","route":"rt-1","#
                 + #""volume":{"level":0.5,"muted":false},"volumeHandling":"adjustable"}],"now":2000,"#
-                + #""ownership":"ours","queue":{"current":"01A","items":[],"version":1}}"#)
+                + #""ownership":"ours","queue":{"current":"01A","items":[],"repeatMode":"off","version":1}}"#)
     }
 
     @Test("C7 commands and their results")

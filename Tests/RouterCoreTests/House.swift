@@ -1,6 +1,7 @@
 import RouteBackend
 import RouteModel
 import RouterTestKit
+import Testing
 
 @testable import RouterCore
 
@@ -8,23 +9,31 @@ import RouterTestKit
 struct House {
     let clock = ManualClock()
     let media = FakeMedia()
-    let store = InMemoryStore()
+    let store: InMemoryStore
     let airplay: FakeProvider
     let cast: FakeProvider
     let engine: RouterEngine
 
     static let lead: Int64 = 2_000_000_000
 
-    init(rooms: [Room] = [], stated: (FakeProvider, FakeProvider) -> [Endpoint]) {
+    /// - Parameter queueOnDevice: the Cast devices hold what comes next, and go on by themselves.
+    init(
+        rooms: [Room] = [], store: InMemoryStore = InMemoryStore(), queueOnDevice: Bool = false,
+        stated: (FakeProvider, FakeProvider) -> [Endpoint]
+    ) {
+        self.store = store
         airplay = FakeProvider(
             family: .airplay,
             delivery: .push(PushRequirements(format: AudioPacketFormat(codec: .alac), leadNanoseconds: Self.lead)),
             clock: clock)
         cast = FakeProvider(
-            family: .cast, delivery: .pull(PullRequirements(receiverAddress: "127.0.0.1")), clock: clock)
+            family: .cast, delivery: .pull(PullRequirements(receiverAddress: "127.0.0.1")), clock: clock,
+            queueOnDevice: queueOnDevice)
+        var configuration = EngineConfiguration(rooms: rooms, stated: stated(airplay, cast))
+        configuration.random = { 1 }
         engine = RouterEngine(
             providers: [airplay, cast], browsing: nil, media: media, store: store, clock: clock,
-            configuration: EngineConfiguration(rooms: rooms, stated: stated(airplay, cast)))
+            configuration: configuration)
     }
 
     /// Runs the engine for as long as `body` does.
@@ -62,6 +71,25 @@ struct House {
 }
 
 extension House {
+    /// Two Cast devices with queues of their own, and five files of ten seconds.
+    static func twoWithQueues(store: InMemoryStore = InMemoryStore()) -> House {
+        let house = House(store: store, queueOnDevice: true) { _, cast in
+            [cast.endpoint(named: "Lounge", host: "10.0.0.2"), cast.endpoint(named: "Den", host: "10.0.0.3")]
+        }
+        for name in ["one", "two", "three", "four", "five"] { house.media.add(name, seconds: 10) }
+        return house
+    }
+
+    /// The session on a device, opened anew where there was one before.
+    func lounge() throws -> FakeRouteSession { try #require(cast.session(named: "Lounge")) }
+
+    var loungeEndpoint: Endpoint { cast.endpoint(named: "Lounge", host: "10.0.0.2") }
+
+    /// Waits until the device holds so many items after the one it plays.
+    func holds(_ count: Int, in session: FakeRouteSession) async -> Bool {
+        await eventually { session.held.count == count }
+    }
+
     static func kitchenAndLounge() -> House {
         let house = House { airplay, cast in
             [airplay.endpoint(named: "Kitchen", host: "10.0.0.1"), cast.endpoint(named: "Lounge", host: "10.0.0.2")]

@@ -47,7 +47,8 @@ struct RouterStoreRoundTripTests {
         whole.metadata.images = [MediaImage(url: "http://h/a.jpg", width: 600, height: 600)]
         whole.context = "Album"
         let stream = QueueItem(id: ItemID(rawValue: "01B"), source: .url("http://h/s?token=x"), failure: "gone")
-        let first = QueueSnapshot(version: 3, items: [whole, stream], current: stream.id)
+        let first = QueueSnapshot(
+            version: 3, items: [whole, stream], current: stream.id, repeatMode: .all, original: [stream.id, whole.id])
         try await store.saveQueue(first, session: session)
         #expect(try await store.queue(session: session) == first)
 

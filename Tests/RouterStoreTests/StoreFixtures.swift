@@ -47,5 +47,13 @@ func record(_ id: String) -> SessionRecord {
     SessionRecord(
         session: SessionID(rawValue: id), routes: ["rt-b", "rt-a"].map(RouteID.init(rawValue:)),
         item: ItemID(rawValue: "01J"), position: MediaTime(frames: 123_457, sampleRate: 44_100), playing: true,
-        rejoin: [RouteID(rawValue: "rt-a"): "session|transport"])
+        rejoin: [RouteID(rawValue: "rt-a"): "session|transport"],
+        members: [
+            SessionRecord.Member(
+                route: RouteID(rawValue: "rt-b"), name: "Küche", room: "Küche",
+                endpoint: EndpointID(rawValue: "cast:1"), window: [MediaToken(rawValue: "00ff")])
+        ],
+        anchor: PlaybackAnchor(
+            item: ItemID(rawValue: "01J"), time: MediaTime(milliseconds: 1250), instant: 77, rate: 1.5,
+            quality: .deviceReported, duration: MediaTime(milliseconds: 60_000)), rate: 1.5)
 }

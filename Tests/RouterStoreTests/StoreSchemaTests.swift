@@ -94,9 +94,10 @@ struct StoreSchemaTests {
     @Test("a later version takes a version 1 file over with all it holds, and version 1 then refuses it")
     func laterVersion() async throws {
         try await plantVersion1()
-        var migrator = StoreSchema.migrations()
+        var migrator = StoreSchema.current.migrator
         migrator.registerMigration("later") { try $0.execute(sql: "ALTER TABLE route ADD COLUMN alias TEXT") }
-        let later = StoreSchema(version: StoreSchema.current.version + 1, migrator: migrator)
+        let known = StoreSchema.current.version
+        let later = StoreSchema(version: known + 1, migrator: migrator)
         do {
             let store = try RouterStore(file: StoreFile(path: folder.file), schema: later)
             try await expectVersion1Content(store)
@@ -107,7 +108,7 @@ struct StoreSchemaTests {
         let before = FileManager.default.contents(atPath: folder.file)
         let error = try #require(openingError(folder.file))
         #expect(error.code == .storage)
-        #expect(error.message.contains("newer router (schema 3, known here: 2)"))
+        #expect(error.message.contains("newer router (schema \(known + 1), known here: \(known))"))
         #expect(error.hint?.contains("Update") == true)
         #expect(FileManager.default.contents(atPath: folder.file) == before)
         #expect(folder.entries() == ["router.sqlite"])

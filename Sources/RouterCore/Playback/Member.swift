@@ -9,6 +9,8 @@ struct Member: Sendable {
         /// Connected, nothing loaded.
         case open
         case playing
+        /// The connection is lost, and the device probably plays on: it is tried again.
+        case suspended
         /// All that was to be played has been heard.
         case finished
         case failed
@@ -39,6 +41,24 @@ struct Member: Sendable {
     /// The pull item that is loaded, and whether it has ended.
     var loaded: (item: ItemID, token: MediaToken)?
     var itemEnded = false
+    /// What the device was last known to hold after its current item; nil while that is not known.
+    var window: [MediaToken]? = []
+    /// Calls of `load` and `setUpcoming` that have returned, as `RouteSessionUpdate.calls` counts them.
+    var calls = 0
+    /// How the device's own queue was last known to go on at its end.
+    var deviceRepeat: RepeatMode?
+    /// `setUpcoming` is under way, and whether it has to be done again after that.
+    var filling = false
+    var fillAgain = false
+    /// It did not take a queue: it is loaded item by item.
+    var refusesQueue = false
+    /// A load was cut off: what the device plays, when it is reached again, is not what it should.
+    var cutOff = false
+    /// The endpoint it played by last, and what finds the session on it again.
+    var endpoint: Endpoint?
+    /// Why it is suspended.
+    var lostBy: RouterError?
+    var rejoinToken: String?
 
     init(choice: RouteChoice, room: Room) {
         route = choice.route
@@ -47,6 +67,21 @@ struct Member: Sendable {
         volumeLimit = room.volumeLimit
         offsetNanoseconds = Int64(room.offsetMilliseconds) * 1_000_000
         candidates = choice.candidates.filter(\.usable)
+    }
+
+    /// A room of a session that was cut short.
+    init(_ record: SessionRecord.Member, room: Room?, endpoint: Endpoint, rejoinToken: String?) {
+        route = record.route
+        name = record.name
+        self.room = record.room
+        volumeLimit = room?.volumeLimit
+        offsetNanoseconds = Int64(room?.offsetMilliseconds ?? 0) * 1_000_000
+        candidates = []
+        self.endpoint = endpoint
+        self.rejoinToken = rejoinToken
+        window = record.window
+        heard = true
+        phase = .suspended
     }
 
     var delivery: MediaDelivery? { session?.descriptor.delivery }
@@ -62,27 +97,40 @@ struct Member: Sendable {
     /// Open or playing, and not yet through.
     var alive: Bool { phase == .open || phase == .playing }
 
+    /// Whether it goes on from item to item by itself.
+    var queuesOnDevice: Bool {
+        pull != nil && !refusesQueue && session?.descriptor.capabilities.has(.queueOnDevice) ?? false
+    }
+
+    /// Whether the device has something to go on with at the end of its item.
+    var goesOn: Bool { itemEnded && queuesOnDevice && !(window ?? []).isEmpty && latest.stopReason == .finished }
+
     func limited(_ position: VolumePosition) -> VolumePosition { volumeLimit.map { min($0, position) } ?? position }
 
     func snapshot() -> SessionMember {
-        let endpoint = session?.descriptor.endpoint
+        let endpoint = session?.descriptor.endpoint ?? endpoint
         let connection: ConnectionState =
             switch phase {
             case .waiting: .idle
             case .opening: .connecting
             case .open, .playing: latest.connection == .idle ? .connected : latest.connection
+            case .suspended: .suspended
             case .finished: .ended
             case .failed: .failed
             }
         let media: MediaState =
             switch phase {
-            case .playing: latest.media
+            case .playing, .suspended: latest.media
             case .finished: .stopped
             default: .none
             }
+        let plays = phase == .playing
         return SessionMember(
             route: route, name: name, endpoint: endpoint?.id, protocol: endpoint?.protocol, connection: connection,
             media: media, volume: volume, volumeHandling: session?.descriptor.volume.handling ?? .adjustable,
-            error: error, delivery: session?.delivered)
+            error: error, delivery: session?.delivered, rate: plays ? latest.rate : nil,
+            tracks: plays ? latest.tracks : nil, activeTracks: plays ? latest.activeTracks : nil,
+            adBreak: plays ? latest.adBreak : nil, liveWindow: plays ? latest.liveWindow : nil,
+            video: plays ? latest.video : nil, streamVolume: latest.streamVolume, foreign: latest.foreign)
     }
 }

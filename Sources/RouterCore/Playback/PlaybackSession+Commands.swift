@@ -17,7 +17,7 @@ extension PlaybackSession {
             case .pause: try await pause()
             case .toggle: mediaState == .paused ? try await resume() : try await pause()
             case .stop: .succeeded
-            case .next: try await skip(to: queue.item(after: queue.current))
+            case .next: try await skip(to: queue.item(after: queue.current, skipping: true))
             case .previous: try await previous()
             case .seek(let time): try await seek(to: time)
             case .seekBy(let delta):
@@ -33,6 +33,13 @@ extension PlaybackSession {
                 try await setVolume(room: room) { current in
                     VolumeState(level: current?.level ?? VolumePosition(1.0 / 3), muted: muted)
                 }
+            case .setStreamVolume(let level, let room): try await setStreamVolume(level, room: room)
+            case .rate(let rate): try await setRate(rate)
+            case .jump(let id): try await skip(to: queue.item(id))
+            case .shuffle(let on): try await shuffle(on)
+            case .repeatMode(let mode): try await setRepeat(mode)
+            case .selectTracks(let tracks): try await select(tracks)
+            case .skipAd: try await skipAd()
             }
         }
     }
@@ -41,6 +48,7 @@ extension PlaybackSession {
 
     private func pause() async throws -> CommandOutcome {
         guard mediaState == .playing || mediaState == .buffering else { return .noActionableItem }
+        try reachable()
         let now = clock.now()
         let outcome = try await each(alivePush + alivePull) { try await $0.perform(.pause) }
         guard !ended else { return .superseded }
@@ -63,6 +71,7 @@ extension PlaybackSession {
 
     private func resume() async throws -> CommandOutcome {
         guard mediaState == .paused else { return mediaState == .playing ? .succeeded : .noActionableItem }
+        try reachable()
         let push = alivePush
         var outcome = CommandOutcome.succeeded
         if push.isEmpty {
@@ -70,7 +79,7 @@ extension PlaybackSession {
             guard !ended else { return .superseded }
             if outcome.isError { return outcome }
             anchor?.instant = clock.now()
-            anchor?.rate = 1
+            anchor?.rate = rate
         } else {
             try await resumePush(push)
             guard !ended else { return .superseded }
@@ -104,6 +113,7 @@ extension PlaybackSession {
 
     private func skip(to item: QueueItem?) async throws -> CommandOutcome {
         guard let item else { return .noSuchContent }
+        try reachable()
         queue.select(item.id)
         return try await restart(item, at: item.start)
     }
@@ -111,18 +121,25 @@ extension PlaybackSession {
     private func seek(to wanted: MediaTime) async throws -> CommandOutcome {
         guard let item = queue.item(queue.current) else { return .noActionableItem }
         let facts = try? await environment.media.facts(item.source)
-        if facts?.live == true {
-            throw RouterError(.unsupported, "a live stream cannot be searched", scope: .command)
-        }
+        try reachable()
         let duration = item.metadata.duration ?? facts?.duration
-        let time = max(.zero, duration.map { min($0, wanted) } ?? wanted)
+        let time: MediaTime
+        if facts?.live == true {
+            guard let window = liveRange else {
+                throw RouterError(.unsupported, "a live stream cannot be searched", scope: .command)
+            }
+            time = min(max(wanted, window.lowerBound), window.upperBound)
+        } else {
+            time = max(.zero, duration.map { min($0, wanted) } ?? wanted)
+        }
         if alivePush.isEmpty {
             let resume = mediaState != .paused
             let outcome = try await each(alivePull) { try await $0.perform(.seek(to: time, resume: resume)) }
-            guard !ended else { return .superseded }
+            // The device may have gone on to its next item meanwhile.
+            guard !ended, queue.current == item.id else { return .superseded }
             if outcome.isError { return outcome }
             anchor = PlaybackAnchor(
-                item: item.id, time: time, instant: clock.now(), rate: resume ? 1 : 0, quality: .estimated,
+                item: item.id, time: time, instant: clock.now(), rate: resume ? rate : 0, quality: .estimated,
                 duration: duration)
             await publish()
             await remember()
@@ -132,7 +149,7 @@ extension PlaybackSession {
     }
 
     /// Plays `item` from `start` in every room: packets from a new feed, fetching rooms by a load or a seek.
-    private func restart(_ item: QueueItem, at start: MediaTime) async throws -> CommandOutcome {
+    func restart(_ item: QueueItem, at start: MediaTime) async throws -> CommandOutcome {
         let paused = mediaState == .paused
         let push = alivePush
         guard !push.isEmpty else {
@@ -168,14 +185,19 @@ extension PlaybackSession {
 
     // MARK: Volume
 
-    private func setVolume(room: String?, _ change: (VolumeState?) -> VolumeState?) async throws -> CommandOutcome {
+    /// The rooms that play and that this name means; nil means all.
+    func rooms(_ room: String?) -> [Int] {
         let name = room?.lowercased()
-        let wanted = members.indices.filter { index in
+        return members.indices.filter { index in
             let member = members[index]
             return member.alive
                 && (name == nil || member.room.lowercased() == name || member.name.lowercased() == name
                     || member.route.rawValue == room)
         }
+    }
+
+    private func setVolume(room: String?, _ change: (VolumeState?) -> VolumeState?) async throws -> CommandOutcome {
+        let wanted = rooms(room)
         guard !wanted.isEmpty else { return .deviceNotFound }
         var changed = 0
         var failure: RouterError?
@@ -222,7 +244,7 @@ extension PlaybackSession {
 
     /// Asks several rooms at once. The only room's refusal is the outcome, or thrown; with several, one that refuses is
     /// told, and the outcome is an error only where all refuse.
-    private func each(
+    func each(
         _ indices: [Int], _ ask: @escaping @Sendable (any RouteSession) async throws -> CommandOutcome
     ) async throws -> CommandOutcome {
         if indices.count == 1, let session = members[indices[0]].session {

@@ -18,7 +18,7 @@ extension PlaybackSession {
 
     private func heard(_ mark: PushRun.Mark, run number: Int, timeline: Timeline) async {
         // A pause, seek or skip since then has made another timeline.
-        guard let run, run.number == number, run.timeline == timeline, queue.current != mark.item else { return }
+        guard let run, run.number == number, run.timeline == timeline else { return }
         queue.select(mark.item)
         anchorToRun()
         for index in alivePush { present(index) }
@@ -95,6 +95,7 @@ extension PlaybackSession {
     }
 
     private func applyPull(_ update: RouteSessionUpdate, to index: Int) async {
+        await followQueue(update, of: index)
         guard let loaded = members[index].loaded, update.loaded == loaded.token, members[index].phase == .playing,
             !members[index].itemEnded
         else { return }
@@ -149,7 +150,9 @@ extension PlaybackSession {
 
     /// A fetching room is through with an item. When all are (or have had time to be), the next one is loaded.
     func pullItemEnded(_ item: ItemID) async {
-        guard !ended, queue.current == item else { return }
+        guard !ended else { return }
+        // The others have gone on by themselves; this room had nothing to go on with.
+        if queue.current != item { return await catchUpAfter(item) }
         guard alivePush.isEmpty else {
             // The timeline says when the next begins; with nothing to come this room is through.
             if queue.item(after: item) == nil {
@@ -157,22 +160,22 @@ extension PlaybackSession {
             }
             return
         }
-        if alivePull.contains(where: { !members[$0].itemEnded }) {
+        // Others play it still, or a device is about to go on by itself.
+        if alivePull.contains(where: { !members[$0].itemEnded || members[$0].goesOn }) {
             let clock = clock
             jobs.add { [self] in
                 guard (try? await clock.sleep(nanoseconds: finishPatienceNanoseconds)) != nil else { return }
                 await advancePull(from: item)
             }
-            if alivePull.contains(where: { !members[$0].itemEnded }) { return }
+            return
         }
         await advancePull(from: item)
     }
 
     private func advancePull(from item: ItemID) async {
         await serially {
-            guard !ended, queue.current == item, alivePush.isEmpty,
-                alivePull.contains(where: { members[$0].itemEnded })
-            else { return }
+            guard !ended, alivePush.isEmpty, alivePull.contains(where: { members[$0].itemEnded }) else { return }
+            guard queue.current == item else { return await catchUpAfter(item) }
             if consecutiveFailures >= consecutiveFailureLimit {
                 await notice(
                     .error, "stopped after \(consecutiveFailures) items in a row that did not play",
@@ -183,12 +186,14 @@ extension PlaybackSession {
                 for index in alivePull { members[index].phase = .finished }
                 return await finish(queueStopReason)
             }
-            await playPull(next, at: next.start)
+            await playPull(next, at: next.start, where: { $0.itemEnded || $0.loaded?.item != next.id })
         }
     }
 
     /// Loads an item in all fetching rooms of a session that has no others.
-    func playPull(_ item: QueueItem, at start: MediaTime, autoplay: Bool = true) async {
+    func playPull(
+        _ item: QueueItem, at start: MediaTime, autoplay: Bool = true, where wanted: (Member) -> Bool = { _ in true }
+    ) async {
         queue.select(item.id)
         anchor = PlaybackAnchor(
             item: item.id, time: start, instant: clock.now(), rate: 0, quality: .estimated,
@@ -198,13 +203,14 @@ extension PlaybackSession {
         await publish()
         await remember()
         await withDiscardingTaskGroup { group in
-            for index in alivePull {
+            for index in alivePull where wanted(members[index]) {
                 group.addTask { await self.loadPull(index, at: start, autoplay: autoplay) }
             }
         }
         guard !ended else { return }
         if mediaState == .loading { mediaState = autoplay ? .playing : .paused }
         await publish()
+        fillWindows()
     }
 
     // MARK: Rooms that end
@@ -224,7 +230,10 @@ extension PlaybackSession {
     func memberLost(_ index: Int, _ error: RouterError) async {
         guard members[index].phase != .failed, members[index].phase != .finished, !ended, !ending else { return }
         // What is being tried is told by whoever tries.
-        guard members[index].phase != .opening, !members[index].loading else { return }
+        guard members[index].phase != .opening, members[index].phase != .suspended, !members[index].loading else {
+            return
+        }
+        if error.code == .routeLost, mayPlayOn(index) { return await suspend(index, error) }
         let gone = members[index].latest.connection == .failed
         members[index].phase = .failed
         members[index].error = error
@@ -244,7 +253,9 @@ extension PlaybackSession {
     }
 
     func endIfNobodyPlays() async {
-        guard started, !ended, !members.contains(where: { $0.alive }) else {
+        // A lost room is waited for while no other has heard the queue to its end.
+        let waits = members.contains { $0.phase == .suspended } && !members.contains { $0.phase == .finished }
+        guard started, !ended, !waits, !members.contains(where: { $0.alive }) else {
             if !ended, alivePush.isEmpty, let item = queue.current, !alivePull.isEmpty,
                 alivePull.allSatisfy({ members[$0].itemEnded })
             {

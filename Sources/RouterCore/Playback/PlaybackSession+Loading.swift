@@ -62,6 +62,7 @@ extension PlaybackSession {
         queue.markFailed(item, error.message)
         consecutiveFailures += 1
         lastItemError = error
+        fillWindows()
         await notice(.error, "“\(title)”: \(error.message)", hint: error.hint)
         await publish()
     }
@@ -81,42 +82,60 @@ extension PlaybackSession {
         // Set first: a failure is this item's, and news of the load may come before it returns.
         members[index].loaded = (item.id, token)
         members[index].itemEnded = false
+        members[index].loading = true
         do {
             var media = try await environment.media.publish(item, token: token, for: requirements)
             media.start = start
+            media.rate = rate
             await load(index, .pull(media), timeline: nil, autoplay: autoplay)
         } catch {
+            members[index].loading = false
             await loadFailed(index, RouterError(wrapping: error))
         }
     }
 
     private func load(_ index: Int, _ media: PreparedMedia, timeline: Timeline?, autoplay: Bool) async {
-        guard let session = members[index].session else { return }
+        guard let session = members[index].session else {
+            members[index].loading = false
+            return
+        }
         members[index].loading = true
         // What is known is of what was loaded before.
         members[index].latest.media = .loading
         members[index].latest.stopReason = nil
+        members[index].window = []
+        let generation = members[index].generation
         do {
             try await call(index, session) { try await $0.load(media, timeline: timeline, autoplay: autoplay) }
-            members[index].loading = false
+            loadReturned(index, generation)
             guard !ended else { return }
+            members[index].cutOff = false
             members[index].phase = .playing
             members[index].heard = true
             await takeUp(index)
         } catch {
-            members[index].loading = false
+            loadReturned(index, generation)
             await loadFailed(index, RouterError(wrapping: error))
         }
     }
 
-    private func token(for item: QueueItem) async -> MediaToken {
+    /// News of the queue counts again, from here on.
+    private func loadReturned(_ index: Int, _ generation: Int) {
+        members[index].loading = false
+        if members[index].generation == generation { members[index].calls += 1 }
+    }
+
+    func token(for item: QueueItem) async -> MediaToken {
         if let token = tokens[item.id] { return token }
         let token = MediaToken.random()
         tokens[item.id] = token
-        if case .file(let path) = item.source {
-            try? await environment.store.saveMediaToken(MediaTokenRecord(token: token, item: item.id, path: path))
-        }
+        await remember(token, of: item)
         return token
+    }
+
+    func remember(_ token: MediaToken, of item: QueueItem) async {
+        let path = if case .file(let path) = item.source { path } else { "" }
+        try? await environment.store.saveMediaToken(MediaTokenRecord(token: token, item: item.id, path: path))
     }
 
     /// A load failed. Before sound the room's next endpoint is tried; an item's own fault is the item's, not the room's.
@@ -139,6 +158,7 @@ extension PlaybackSession {
             if started { jobs.add { [self] in await pullItemEnded(item) } }
             return
         }
+        members[index].cutOff = true
         await memberLost(index, error)
     }
 

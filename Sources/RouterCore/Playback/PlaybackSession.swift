@@ -22,19 +22,28 @@ actor PlaybackSession {
     var tokens: [ItemID: MediaToken] = [:]
     var consecutiveFailures = 0
     var lastItemError: RouterError?
+    var ownership = SessionOwnership.ours
+    var rate: Double
     var ending = false
     var ended = false
+    /// What plays goes on without us.
+    var left = false
     var started = false
     var firstStart: MediaTime
     private var wantedVolume: VolumePosition?
     private var lane = CommandLane()
 
+    private var unsaved = false
+    private var published = 0
+
     init(
-        id: SessionID, items: [QueueItem], members: [Member], start: MediaTime, environment: SessionEnvironment
+        id: SessionID, queue: PlayQueue, members: [Member], start: MediaTime, rate: Double = 1,
+        environment: SessionEnvironment
     ) {
         self.id = id
-        queue = PlayQueue(items: items)
+        self.queue = queue
         self.members = members
+        self.rate = rate
         firstStart = start
         self.environment = environment
     }
@@ -52,16 +61,22 @@ actor PlaybackSession {
                 .ending
             } else if members.contains(where: { $0.alive }) {
                 .connected
+            } else if members.contains(where: { $0.phase == .suspended }) {
+                .suspended
             } else {
                 .connecting
             }
         return SessionSnapshot(
-            id: id, connection: connection, media: mediaState, stopReason: stopReason,
+            id: id, connection: connection, media: mediaState, stopReason: stopReason, ownership: ownership,
             members: members.map { $0.snapshot() }, queue: queue.snapshot, anchor: anchor,
             error: stopReason == .error ? lastItemError : nil, now: clock.now())
     }
 
-    func publish() async { await environment.changed(snapshot()) }
+    func publish() async {
+        rememberSoon()
+        published += 1
+        await environment.changed(snapshot(), published)
+    }
 
     func notice(_ severity: Notice.Severity, _ message: String, hint: String? = nil, member: Int? = nil) async {
         let route = member.map { members[$0].route }
@@ -133,6 +148,7 @@ actor PlaybackSession {
         }
         await remember()
         await publish()
+        fillWindows()
     }
 
     /// Where only fetching rooms are and they cannot play an item, the next one may be better.
@@ -206,6 +222,7 @@ actor PlaybackSession {
             await load(index)
             if members[index].phase == .playing { await settleVolume(index) }
             await publish()
+            fillWindows()
         }
     }
 
@@ -217,31 +234,12 @@ actor PlaybackSession {
             members[index].generation += 1
             await publish()
             do {
-                guard let provider = environment.provider(endpoint) else {
-                    throw RouterError(.unsupported, "no backend for \(endpoint.protocol.displayName)", scope: .route)
-                }
-                let learnt = (try? await environment.store.learnt(endpoint: endpoint.id, firmware: endpoint.firmware))
-                let store = environment.store
-                let phase = environment.phase
-                let name = members[index].name
-                let session = try await provider.open(
-                    endpoint,
-                    options: OpenOptions(
-                        phase: { phase("\(name): \($0)") }, password: await environment.password(endpoint),
-                        learnt: learnt ?? [:],
-                        learn: { fact, value in
-                            try? await store.learn(
-                                fact, value: value, endpoint: endpoint.id, firmware: endpoint.firmware)
-                        },
-                        senderName: environment.senderName))
+                let session = try await openSession(index, endpoint)
                 guard !ended else {
                     await session.end(.stop)
                     return
                 }
-                members[index].session = session
-                members[index].latest = RouteSessionUpdate()
-                members[index].phase = .open
-                members[index].error = nil
+                opened(index, session)
                 let generation = members[index].generation
                 jobs.add { [self] in await follow(index, session, generation: generation) }
                 await publish()
@@ -250,6 +248,38 @@ actor PlaybackSession {
                 await endpointFailed(index, endpoint, RouterError(wrapping: error))
             }
         }
+    }
+
+    func openSession(_ index: Int, _ endpoint: Endpoint, rejoin: String? = nil) async throws -> any RouteSession {
+        guard let provider = environment.provider(endpoint) else {
+            throw RouterError(.unsupported, "no backend for \(endpoint.protocol.displayName)", scope: .route)
+        }
+        let learnt = (try? await environment.store.learnt(endpoint: endpoint.id, firmware: endpoint.firmware))
+        let store = environment.store
+        let phase = environment.phase
+        let name = members[index].name
+        return try await provider.open(
+            endpoint,
+            options: OpenOptions(
+                phase: { phase("\(name): \($0)") }, password: await environment.password(endpoint),
+                learnt: learnt ?? [:],
+                learn: { fact, value in
+                    try? await store.learn(fact, value: value, endpoint: endpoint.id, firmware: endpoint.firmware)
+                },
+                senderName: environment.senderName, rejoin: rejoin))
+    }
+
+    func opened(_ index: Int, _ session: any RouteSession) {
+        members[index].session = session
+        members[index].latest = RouteSessionUpdate()
+        members[index].phase = .open
+        members[index].error = nil
+        members[index].window = []
+        members[index].calls = 0
+        members[index].deviceRepeat = nil
+        members[index].cutOff = false
+        members[index].endpoint = session.descriptor.endpoint
+        members[index].rejoinToken = session.descriptor.rejoinToken ?? members[index].rejoinToken
     }
 
     /// An endpoint failed before sound: says so, and what is tried next.
@@ -311,23 +341,47 @@ actor PlaybackSession {
     private func latestVolume(_ index: Int) -> VolumeState? { members[index].latest.volume }
 
     private func currentVolume(of session: any RouteSession) async -> VolumeState? {
-        for await update in session.updates() { return update.volume }
+        await current(of: session)?.volume
+    }
+
+    func current(of session: any RouteSession) async -> RouteSessionUpdate? {
+        for await update in session.updates() { return update }
         return nil
     }
 
     // MARK: Persistence
 
+    /// Writes what a later process needs to take this session up: soon, and many changes in one.
+    func rememberSoon() {
+        guard !unsaved, started, !ended else { return }
+        unsaved = true
+        let clock = clock
+        jobs.add { [self] in
+            guard (try? await clock.sleep(nanoseconds: saveDelayNanoseconds)) != nil else { return }
+            await remember()
+        }
+    }
+
     func remember() async {
         guard !ended else { return }
+        unsaved = false
         let store = environment.store
         let queue = queue.snapshot
         var rejoin: [RouteID: String] = [:]
         for member in members {
-            if let token = member.session?.descriptor.rejoinToken { rejoin[member.route] = token }
+            if let token = member.session?.descriptor.rejoinToken ?? member.rejoinToken {
+                rejoin[member.route] = token
+            }
         }
         let record = SessionRecord(
             session: id, routes: members.map(\.route), item: queue.current,
-            position: anchor?.position(at: clock.now()) ?? .zero, playing: mediaState == .playing, rejoin: rejoin)
+            position: anchor?.position(at: clock.now()) ?? .zero, playing: mediaState == .playing, rejoin: rejoin,
+            members: members.map { member in
+                SessionRecord.Member(
+                    route: member.route, name: member.name, room: member.room,
+                    endpoint: (member.session?.descriptor.endpoint ?? member.endpoint)?.id,
+                    window: member.window)
+            }, anchor: anchor, rate: rate)
         do {
             try await store.saveQueue(queue, session: id)
             try await store.saveSession(record)
@@ -378,9 +432,18 @@ actor PlaybackSession {
     func finish(_ reason: StopReason, leaving: Bool = false) async {
         guard !ended else { return }
         ended = true
+        left = leaving
         stopReason = reason
         mediaState = .stopped
-        for index in members.indices where members[index].alive { members[index].phase = .finished }
+        for index in members.indices {
+            if members[index].phase == .suspended {
+                // Nobody saw it play to its end.
+                members[index].phase = .failed
+                members[index].error = members[index].lostBy
+            } else if members[index].alive {
+                members[index].phase = .finished
+            }
+        }
         let sessions = sessionsToEnd { _ in leaving ? .leave : .stop }
         await withDiscardingTaskGroup { group in
             for (session, reason) in sessions { group.addTask { await session.end(reason) } }

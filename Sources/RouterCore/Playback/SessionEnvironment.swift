@@ -12,10 +12,26 @@ struct SessionEnvironment: Sendable {
     var current: @Sendable (Endpoint) async -> Endpoint
     var password: @Sendable (Endpoint) async -> Secret?
     var senderName: String
-    var changed: @Sendable (SessionSnapshot) async -> Void
+    /// Told each new state, numbered: two that are told at the same time may come in either order.
+    var changed: @Sendable (SessionSnapshot, _ number: Int) async -> Void
     var notice: @Sendable (Notice) async -> Void
     var phase: @Sendable (String) -> Void
+    /// 0 to 1: what spreads retries.
+    var random: @Sendable () -> Double
 }
+
+/// How many items a device with a queue of its own holds after the one it plays.
+let windowLength = 2
+
+/// How a lost room is tried again: first after about this long, then with double the wait up to the limit, for so long.
+enum ResumePolicy {
+    static let firstNanoseconds: Int64 = 500_000_000
+    static let longestNanoseconds: Int64 = 30_000_000_000
+    static let windowNanoseconds: Int64 = 300_000_000_000
+}
+
+/// How long changes of a session are gathered before they are written.
+let saveDelayNanoseconds: Int64 = 500_000_000
 
 /// How many items in a row may fail before a session stops.
 let consecutiveFailureLimit = 3

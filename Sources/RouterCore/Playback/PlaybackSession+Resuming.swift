@@ -1,0 +1,211 @@
+import RouteBackend
+import RouteModel
+
+/// Rooms whose connection is lost while the device probably plays on: tried again, joined, and loaded anew only where
+/// nothing of ours plays any more (`model.md` section 2).
+extension PlaybackSession {
+    /// Whether a room that was lost is worth trying again: it has played, and can do so without us.
+    func mayPlayOn(_ index: Int) -> Bool {
+        started && !ending && members[index].heard && members[index].pull != nil && has(.continuesWithoutSender, index)
+    }
+
+    func suspend(_ index: Int, _ error: RouterError) async {
+        let session = members[index].session
+        members[index].phase = .suspended
+        members[index].generation += 1
+        members[index].session = nil
+        members[index].lostBy = error
+        if let session { jobs.add { await session.end(.lost) } }
+        if !members.contains(where: { $0.alive }) { anchor?.quality = .estimated }
+        await notice(
+            .warning, "\(members[index].name): the connection is lost, and is tried again",
+            hint: "What plays there may well go on", member: index)
+        await publish()
+        await endIfNobodyPlays()
+        let generation = members[index].generation
+        jobs.add { [self] in await tryAgain(index, generation: generation, after: error) }
+    }
+
+    /// One attempt at a time, each after a longer wait, until the room is back or its time is over.
+    private func tryAgain(_ index: Int, generation: Int, after error: RouterError) async {
+        guard let last = members[index].endpoint else { return await giveUp(index, error) }
+        let deadline = clock.now() + ResumePolicy.windowNanoseconds
+        var wait = ResumePolicy.firstNanoseconds
+        while clock.now() < deadline {
+            // Between half of it and all: many rooms that were lost at once do not all come back at once.
+            let spread = Int64(Double(wait) * (0.5 + environment.random() / 2))
+            guard (try? await clock.sleep(nanoseconds: spread)) != nil, waits(index, generation) else { return }
+            wait = min(wait * 2, ResumePolicy.longestNanoseconds)
+            let endpoint = await environment.current(last)
+            do {
+                let session = try await openSession(index, endpoint, rejoin: members[index].rejoinToken)
+                guard waits(index, generation) else {
+                    await session.end(left ? .leave : .stop)
+                    return
+                }
+                return await serially { await takeUpAgain(index, session, generation: generation) }
+            } catch {
+                let error = RouterError(wrapping: error)
+                guard waits(index, generation) else { return }
+                if Self.isFinal(error) { return await giveUp(index, error) }
+            }
+        }
+        if waits(index, generation) { await giveUp(index, error) }
+    }
+
+    /// Whether the room still is to be tried again, and nobody else does.
+    private func waits(_ index: Int, _ generation: Int) -> Bool {
+        !ended && !ending && members[index].phase == .suspended && members[index].generation == generation
+    }
+
+    /// What no waiting helps against.
+    private static func isFinal(_ error: RouterError) -> Bool {
+        [.authFailed, .authRequired, .pairingDenied, .unsupported, .configuration, .cancelled].contains(error.code)
+    }
+
+    private func giveUp(_ index: Int, _ error: RouterError) async {
+        members[index].phase = .failed
+        members[index].error = error
+        members[index].generation += 1
+        await notice(.error, "\(members[index].name): \(error.message)", hint: error.hint, member: index)
+        await endIfNobodyPlays()
+        await publish()
+    }
+
+    /// The room is connected again, in the lane of commands: what it plays is taken up, or it is made to play.
+    private func takeUpAgain(_ index: Int, _ session: any RouteSession, generation: Int) async {
+        guard waits(index, generation) else { return await session.end(left ? .leave : .stop) }
+        await reopened(index, session)
+        guard members[index].phase != .failed, !ended else { return }
+        await notice(.info, "\(members[index].name): connected again", member: index)
+        await publish()
+        await remember()
+        fillWindows()
+    }
+
+    /// Takes a session that was opened with a rejoin token into the room.
+    private func reopened(_ index: Int, _ session: any RouteSession) async {
+        let cutOff = members[index].cutOff
+        let held = members[index].window
+        let first = await current(of: session) ?? RouteSessionUpdate()
+        opened(index, session)
+        let generation = members[index].generation
+        defer { jobs.add { [self] in await follow(index, session, generation: generation) } }
+        var known = first.loaded.flatMap { item(of: $0) }.flatMap { queue.item($0) }
+        if known == nil, let token = first.loaded { known = await foreign(token, in: first, of: index) }
+        if let token = first.loaded, !cutOff, let item = known {
+            members[index].phase = .playing
+            members[index].heard = true
+            members[index].latest = first
+            members[index].loaded = (item.id, token)
+            members[index].itemEnded = false
+            let passed = held?.firstIndex(of: token)
+            members[index].window = passed.flatMap { place in held.map { Array($0[(place + 1)...]) } } ?? held
+            if let mode = first.repeatMode { members[index].deviceRepeat = mode }
+            if index == alivePull.first, alivePush.isEmpty { await sessionMoves(to: item.id, with: first) }
+            return await takeUp(index)
+        }
+        if first.loaded == nil || first.media == .none || first.media == .stopped, let other = first.foreign {
+            // Somebody else has the device by now, and is not to be displaced unasked.
+            members[index].phase = .playing
+            return await memberLost(
+                index,
+                RouterError(
+                    .commandSuperseded, "\(members[index].name) plays “\(other)” by now",
+                    hint: "Play again to take it back", scope: .route))
+        }
+        // Nothing of ours is there: it is played on from where it would be by now.
+        if members.indices.allSatisfy({ $0 == index || !members[$0].alive }) { moveToEstimate() }
+        await load(index)
+    }
+
+    /// An item that another sender has put there while we were away.
+    private func foreign(_ token: MediaToken, in update: RouteSessionUpdate, of index: Int) async -> QueueItem? {
+        guard let entry = update.window?.first(where: { $0.token == token }), entry.url != nil,
+            let current = members[index].loaded?.item ?? queue.current
+        else { return nil }
+        let items = await adopted([entry])
+        queue.adopt(items, after: current, removing: [])
+        return items.first
+    }
+
+    /// Where playing would be by now, over item borders too: a device with a queue of its own would have gone on.
+    private func moveToEstimate() {
+        guard let old = anchor, let begun = queue.item(old.item) else { return }
+        let now = clock.now()
+        var item = begun
+        var time = old.time + MediaTime(nanoseconds: Int64(Double(max(0, now - old.instant)) * old.rate))
+        var duration = old.duration ?? item.metadata.duration
+        while let length = duration, length > .zero, time >= length, let next = queue.item(after: item.id) {
+            time = time - length + next.start
+            item = next
+            duration = next.metadata.duration
+        }
+        if let length = duration { time = min(time, length) }
+        queue.select(item.id)
+        anchor = PlaybackAnchor(
+            item: item.id, time: max(.zero, time), instant: now, rate: old.rate, quality: .estimated,
+            duration: duration)
+    }
+
+    // MARK: After a crash of the process
+
+    /// Takes up what another process was playing: the rooms were made from its record. Throws when no room comes back.
+    func startAgain(_ record: SessionRecord, tokens known: [ItemID: MediaToken]) async throws {
+        tokens = known
+        mediaState = record.playing ? .playing : .paused
+        takeAnchor(record)
+        await publish()
+        do {
+            try await serially {
+                await withDiscardingTaskGroup { group in
+                    for index in members.indices { group.addTask { await self.openAgain(index) } }
+                }
+                guard !ended, members.contains(where: { $0.alive || $0.phase == .finished }) else {
+                    throw members.compactMap(\.error).first
+                        ?? RouterError(.cancelled, "stopped before it played", scope: .session)
+                }
+                started = true
+                await remember()
+                await publish()
+                fillWindows()
+            }
+        } catch {
+            // It may come back yet: what is known of it is kept.
+            await finish(.error, leaving: true)
+            throw RouterError(wrapping: error)
+        }
+        await endIfNobodyPlays()
+    }
+
+    /// The clock that the position grew by goes on over a restart, but not over one of the machine: a position beyond
+    /// the item's end, or from the future, is not believed.
+    private func takeAnchor(_ record: SessionRecord) {
+        guard let item = queue.item(queue.current) else { return }
+        let now = clock.now()
+        let saved = PlaybackAnchor(
+            item: item.id, time: record.position, instant: now, rate: record.playing ? record.rate : 0,
+            quality: .estimated, duration: item.metadata.duration)
+        guard let old = record.anchor, old.item == item.id, old.instant <= now else {
+            anchor = saved
+            return
+        }
+        let elapsed = MediaTime(nanoseconds: Int64(Double(now - old.instant) * old.rate))
+        let isOver = old.duration.map { old.time + elapsed >= $0 } ?? true
+        anchor = isOver ? saved : old
+        anchor?.quality = .estimated
+    }
+
+    private func openAgain(_ index: Int) async {
+        guard let last = members[index].endpoint else { return }
+        let endpoint = await environment.current(last)
+        do {
+            let session = try await openSession(index, endpoint, rejoin: members[index].rejoinToken)
+            guard !ended else { return await session.end(left ? .leave : .stop) }
+            await reopened(index, session)
+        } catch {
+            members[index].phase = .failed
+            members[index].error = RouterError(wrapping: error)
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import RouteBackend
+import RouteModel
+
+/// Sessions of processes that are no more, and edits of queues.
+extension RouterEngine {
+    public func sessionsToRejoin() async throws -> [RejoinableSession] {
+        var result: [RejoinableSession] = []
+        for record in try await store.sessionsToRejoin() where !isRunning(record.session) {
+            guard let queue = try await store.queue(session: record.session) else { continue }
+            result.append(
+                RejoinableSession(
+                    id: record.session, rooms: rooms(of: record), queue: queue, position: record.position,
+                    playing: record.playing))
+        }
+        return result
+    }
+
+    private func rooms(of record: SessionRecord) -> [String] {
+        record.members.isEmpty ? record.routes.map(\.rawValue) : record.members.map(\.name)
+    }
+
+    public func rejoin(_ id: SessionID) async throws -> SessionSnapshot {
+        if isRunning(id) { return try await runningSnapshot(id) }
+        let (record, queue) = try await record(of: id)
+        let members = try await members(of: record)
+        let tokens = try await tokens(of: queue)
+        await serveAgain(queue, tokens, to: members)
+        await release(Set(members.map(\.route)))
+        let session = PlaybackSession(
+            id: id, queue: PlayQueue(queue), members: members, start: .zero, rate: record.rate,
+            environment: environment(for: id))
+        begin(session, id: id)
+        try await session.startAgain(record, tokens: tokens)
+        return await session.snapshot()
+    }
+
+    /// Ends a session that nobody runs: with `stop` its devices stop what is left of it, where they can be reached.
+    func endForgotten(_ id: SessionID, _ reason: EndReason) async throws {
+        let (record, queue) = try await record(of: id)
+        if reason != .leave, let members = try? await members(of: record) {
+            let environment = environment(for: id)
+            for member in members {
+                guard let last = member.endpoint, let token = member.rejoinToken,
+                    let provider = environment.provider(last)
+                else { continue }
+                let endpoint = await environment.current(last)
+                let options = OpenOptions(
+                    password: await environment.password(endpoint), senderName: environment.senderName, rejoin: token)
+                do {
+                    let session = try await provider.open(endpoint, options: options)
+                    // What somebody else plays there by now is not ours to stop.
+                    await session.end(session.descriptor.joined ? .stop : .leave)
+                } catch {
+                    let error = RouterError(wrapping: error)
+                    tell(Notice(.warning, "\(member.name): \(error.message)", hint: error.hint, route: member.route))
+                }
+            }
+        }
+        try await store.removeSession(id)
+        try await store.removeMediaTokens(items: queue.items.map(\.id))
+    }
+
+    private func record(of id: SessionID) async throws -> (SessionRecord, QueueSnapshot) {
+        guard let record = try await store.sessionsToRejoin().first(where: { $0.session == id }),
+            let queue = try await store.queue(session: id), queue.current != nil
+        else {
+            throw RouterError(
+                .routeNotFound, "there is no session \(id) to take up again",
+                hint: "Run “router session list” to see what there is", scope: .session)
+        }
+        return (record, queue)
+    }
+
+    /// The rooms of a record, by the endpoints that they played by.
+    private func members(of record: SessionRecord) async throws -> [Member] {
+        let wanted =
+            record.members.isEmpty
+            ? record.routes.map { SessionRecord.Member(route: $0, name: $0.rawValue, room: $0.rawValue, endpoint: nil) }
+            : record.members
+        let ids = Set(wanted.map(\.route))
+        await waitForRoutes { ids.isSubset(of: self.knownRoutes) }
+        let rooms = configuredRooms
+        let members = wanted.compactMap { member -> Member? in
+            guard let route = route(member.route),
+                let endpoint = route.endpoints.first(where: { $0.id == member.endpoint }) ?? route.endpoints.first
+            else { return nil }
+            return Member(
+                member, room: rooms.first { $0.name == member.room }, endpoint: endpoint,
+                rejoinToken: record.rejoin[member.route])
+        }
+        guard !members.isEmpty else {
+            throw RouterError(
+                .routeNotFound, "\(wanted.map(\.name).joined(separator: ", ")) cannot be found just now",
+                hint: "Check that it is on, and name it with --device if it was named so before", scope: .route,
+                retry: .later)
+        }
+        return members
+    }
+
+    private func tokens(of queue: QueueSnapshot) async throws -> [ItemID: MediaToken] {
+        let items = Set(queue.items.map(\.id))
+        return Dictionary(
+            try await store.mediaTokens().filter { items.contains($0.item) }.map { ($0.item, $0.token) },
+            uniquingKeysWith: { first, _ in first })
+    }
+
+    /// What receivers may be fetching in this very moment is served again before anything else.
+    private func serveAgain(_ queue: QueueSnapshot, _ tokens: [ItemID: MediaToken], to members: [Member]) async {
+        for item in queue.items {
+            guard let token = tokens[item.id], case .file = item.source else { continue }
+            for host in Set(members.compactMap { $0.endpoint?.host }) {
+                _ = try? await media.publish(item, token: token, for: PullRequirements(receiverAddress: host))
+            }
+        }
+    }
+
+    // MARK: Queues
+
+    public func edit(
+        _ edit: QueueEdit, session: SessionID?, ifVersion version: Int?, workingDirectory: String
+    ) async throws -> QueueSnapshot {
+        let target = try chosenSession(session)
+        var items: [QueueItem] = []
+        switch edit {
+        case .playNext(let what), .append(let what), .insert(let what, _):
+            let expanded = try await media.expand(what, workingDirectory: workingDirectory)
+            for notice in expanded.notices { tell(notice) }
+            items = self.items(expanded)
+        case .move, .remove, .clearUpcoming: break
+        }
+        return try await target.edit(PlaybackSession.Edit(edit: edit, items: items), ifVersion: version)
+    }
+}

@@ -1,0 +1,232 @@
+import RouteBackend
+import RouteModel
+import RouterTestKit
+import Testing
+
+@testable import RouterCore
+
+@Suite("C4 C5 sessions that outlive a connection", .timeLimit(.minutes(2)))
+struct ResumeTests {
+    /// Lets the clock run until the room is tried again, so many times in all.
+    private func attempts(_ house: House, _ count: Int) async -> Bool {
+        await house.turn(seconds: 120) { house.cast.opened.count >= count }
+    }
+
+    @Test("a lost room is suspended, its position goes on, and what still plays is joined: no load, same session")
+    func resumes() async throws {
+        try await House.twoWithQueues().live { house in
+            let first = try await house.play(["one", "two", "three"], in: ["Lounge"])
+            let lounge = try house.lounge()
+            #expect(await house.holds(2, in: lounge))
+            lounge.reports(position: .zero)
+            #expect(await eventually { await house.session()?.anchor != nil })
+            let notices = await Notices(house.engine)
+            var state = lounge.state
+            lounge.isLost()
+            #expect(await eventually { await house.session()?.connection == .suspended })
+            #expect(await house.session()?.media == .playing)
+            #expect(await house.session()?.anchor?.quality == .estimated)
+            state.position = ReportedPosition(time: MediaTime(seconds: 4), instant: house.clock.now(), rate: 1)
+            state.calls = 0
+            house.cast.keeps(state, on: house.loungeEndpoint)
+            #expect(await attempts(house, 2))
+            #expect(await eventually { await house.session()?.connection == .connected })
+            #expect(house.cast.opened.last?.rejoin == "app/Lounge")
+            let again = try house.lounge()
+            #expect(again.loadedTokens.isEmpty)
+            let now = try #require(await house.session())
+            #expect(now.id == first.id && now.queue.items.map(\.id) == first.queue.items.map(\.id))
+            #expect(now.anchor?.time.seconds == 4)
+            #expect(now.ownership == .ours)
+            // And it goes on as before.
+            again.goesOn()
+            #expect(await eventually { await house.session()?.queue.current == first.queue.items[1].id })
+            #expect(await notices.count { $0.message.contains("connection is lost") } == 1)
+            #expect(await notices.count { $0.message.contains("connected again") } == 1)
+        }
+    }
+
+    @Test("a device that has forgotten us is loaded again where it would be by now")
+    func reloads() async throws {
+        try await House.twoWithQueues().live { house in
+            let first = try await house.play(["one", "two", "three"], in: ["Lounge"])
+            let lounge = try house.lounge()
+            lounge.reports(position: .zero)
+            #expect(await eventually { await house.session()?.anchor?.quality == .deviceReported })
+            house.cast.refuse(house.loungeEndpoint, with: RouterError(.routeUnreachable, "off", scope: .route))
+            lounge.isLost()
+            #expect(await eventually { await house.session()?.connection == .suspended })
+            house.clock.advance(seconds: 7)
+            house.cast.accept(house.loungeEndpoint)
+            house.clock.advance(seconds: 5)
+            #expect(await house.turn(seconds: 60) { house.cast.sessions.count == 2 })
+            #expect(await eventually { await house.session()?.connection == .connected })
+            // Twelve seconds on is in the second item.
+            #expect(await eventually { await house.session()?.queue.current == first.queue.items[1].id })
+            #expect(try house.lounge().loadedTokens.count == 1)
+        }
+    }
+
+    @Test("attempts come one at a time, with growing gaps, and stop when their time is over")
+    func noStorm() async throws {
+        try await House.twoWithQueues().live { house in
+            _ = try await house.play(["one"], in: ["Lounge"])
+            let notices = await Notices(house.engine)
+            house.cast.refuse(house.loungeEndpoint, with: RouterError(.routeUnreachable, "off", scope: .route))
+            try house.lounge().isLost()
+            #expect(await eventually { await house.session()?.connection == .suspended })
+            #expect(await house.turn(seconds: 400) { await house.session()?.connection == .failed })
+            // 0.5, 1, 2, 4, 8, 16, then each half minute for five minutes.
+            #expect((10...18).contains(house.cast.opened.count), "\(house.cast.opened.count)")
+            #expect(await house.session()?.members[0].error?.code == .routeLost)
+            #expect(await notices.count { $0.severity == .warning } == 1)
+        }
+    }
+
+    @Test("a stop while it is suspended ends it at once, and the device when it is reached in that moment")
+    func stopWhileSuspended() async throws {
+        try await House.twoWithQueues().live { house in
+            let id = try await house.play(["one"], in: ["Lounge"]).id
+            try house.lounge().isLost()
+            #expect(await eventually { await house.session()?.connection == .suspended })
+            do {
+                _ = try await house.engine.perform(.pause, session: nil, origin: .cli)
+                Issue.record("a pause reached nobody, and was not refused")
+            } catch let error as RouterError { #expect(error.code == .unavailable) }
+            try await house.engine.end(session: id, reason: .stop)
+            #expect(await eventually { await house.session()?.connection == .ended || house.cast.sessions.count == 1 })
+            house.clock.advance(seconds: 400)
+            await othersHaveRun()
+            #expect(house.cast.sessions.count == 1)
+            #expect(try await house.engine.sessionsToRejoin().isEmpty)
+        }
+    }
+
+    @Test("a device that somebody else has taken meanwhile is not taken back")
+    func takenOver() async throws {
+        try await House.twoWithQueues().live { house in
+            _ = try await house.play(["one"], in: ["Lounge"])
+            try house.lounge().isLost()
+            house.cast.keeps(RouteSessionUpdate(foreign: "A film"), on: house.loungeEndpoint)
+            #expect(await eventually { await house.session()?.connection == .suspended })
+            #expect(await house.turn(seconds: 30) { await house.session()?.connection == .failed })
+            #expect(try house.lounge().loadedTokens.isEmpty)
+            #expect(await house.session()?.members[0].error?.code == .commandSuperseded)
+        }
+    }
+
+    @Test("another sender's edits while we were away are taken over too")
+    func editedMeanwhile() async throws {
+        try await House.twoWithQueues().live { house in
+            let items = try await house.play(["one", "two", "three", "four"], in: ["Lounge"]).queue.items
+            let lounge = try house.lounge()
+            #expect(await house.holds(2, in: lounge))
+            var state = lounge.state
+            lounge.isLost()
+            state.calls = 0
+            state.window?.remove(at: 1)
+            house.cast.keeps(state, on: house.loungeEndpoint)
+            #expect(await attempts(house, 2))
+            #expect(
+                await eventually {
+                    await house.session()?.queue.items.map(\.id) == [items[0].id, items[2].id, items[3].id]
+                })
+        }
+    }
+
+    @Test("a load that is cut off is made again, whatever the device still plays")
+    func lostDuringLoad() async throws {
+        try await House.twoWithQueues().live { house in
+            let items = try await house.play(["one", "two", "three"], in: ["Lounge"]).queue.items
+            let lounge = try house.lounge()
+            #expect(await house.holds(2, in: lounge))
+            var state = lounge.state
+            state.calls = 0
+            house.cast.keeps(state, on: house.loungeEndpoint)
+            lounge.failLoads(with: RouterError(.routeLost, "gone", scope: .route))
+            _ = try? await house.engine.perform(.jump(items[2].id), session: nil, origin: .cli)
+            #expect(await eventually { await house.session()?.connection == .suspended })
+            #expect(await attempts(house, 2))
+            #expect(await eventually { (try? house.lounge().loadedTokens.count) == 1 })
+            #expect(await house.session()?.queue.current == items[2].id)
+        }
+    }
+
+    @Test("C5 after a crash the next process joins the same session: id, queue and position, nothing loaded")
+    func rejoins() async throws {
+        let store = InMemoryStore()
+        let crashed = House.twoWithQueues(store: store)
+        // Runs on while the next process is there: nobody ended it.
+        let running = Task { await crashed.engine.run() }
+        let before = try await crashed.play(["one", "two", "three"], in: ["Lounge"])
+        let lounge = try crashed.lounge()
+        #expect(await crashed.holds(2, in: lounge))
+        #expect(
+            await crashed.turn(seconds: 3) { await store.sessionsToRejoin().first?.members.first?.window?.count == 2 })
+        let left = lounge.state
+
+        try await House.twoWithQueues(store: store).live { house in
+            var state = left
+            state.calls = 0
+            state.position = ReportedPosition(time: MediaTime(seconds: 6), instant: house.clock.now(), rate: 1)
+            house.cast.keeps(state, on: house.loungeEndpoint)
+            let list = try await house.engine.sessionsToRejoin()
+            #expect(list.map(\.id) == [before.id])
+            #expect(list.first?.rooms == ["Lounge"])
+            let after = try await house.engine.rejoin(before.id)
+            #expect(after.id == before.id)
+            #expect(after.queue.items.map(\.id) == before.queue.items.map(\.id))
+            #expect(after.queue.current == before.queue.current)
+            #expect(after.position?.seconds == 6)
+            #expect(after.members.map(\.name) == ["Lounge"])
+            let again = try house.lounge()
+            #expect(again.loadedTokens.isEmpty)
+            #expect(Set(house.media.published).isSuperset(of: again.held))
+            again.goesOn()
+            #expect(await eventually { await house.session()?.queue.current == before.queue.items[1].id })
+            #expect(try await house.engine.sessionsToRejoin().isEmpty)
+        }
+        running.cancel()
+        await running.value
+    }
+
+    @Test("C5 after a crash a device that plays nothing is loaded where it was; one that is off keeps its session")
+    func rejoinReloads() async throws {
+        let store = InMemoryStore()
+        let crashed = House.twoWithQueues(store: store)
+        let running = Task { await crashed.engine.run() }
+        let before = try await crashed.play(["one", "two"], in: ["Lounge"])
+        _ = try await crashed.engine.perform(.seek(to: MediaTime(seconds: 8)), session: nil, origin: .cli)
+
+        try await House.twoWithQueues(store: store).live { house in
+            house.cast.refuse(house.loungeEndpoint, with: RouterError(.routeUnreachable, "off", scope: .route))
+            await #expect(throws: RouterError.self) { try await house.engine.rejoin(before.id) }
+            #expect(try await house.engine.sessionsToRejoin().map(\.id) == [before.id])
+            house.cast.accept(house.loungeEndpoint)
+            let after = try await house.engine.rejoin(before.id)
+            #expect(try house.lounge().loadedTokens.count == 1)
+            #expect(after.anchor?.time.seconds == 8)
+            #expect(after.queue.current == before.queue.current)
+        }
+        running.cancel()
+        await running.value
+    }
+
+    @Test("a session that nobody runs is ended: its device is told, and it is forgotten")
+    func endsForgotten() async throws {
+        let store = InMemoryStore()
+        let crashed = House.twoWithQueues(store: store)
+        let running = Task { await crashed.engine.run() }
+        let before = try await crashed.play(["one", "two"], in: ["Lounge"])
+        let state = try crashed.lounge().state
+        try await House.twoWithQueues(store: store).live { house in
+            house.cast.keeps(state, on: house.loungeEndpoint)
+            try await house.engine.end(session: before.id, reason: .stop)
+            #expect(try house.lounge().asked == [.end(.stop)])
+            #expect(try await house.engine.sessionsToRejoin().isEmpty)
+            await #expect(throws: RouterError.self) { try await house.engine.rejoin(before.id) }
+        }
+        running.cancel()
+        await running.value
+    }
+}
