@@ -67,11 +67,11 @@ public struct MediaFacts: Sendable, Hashable {
     public var live: Bool
     public var hasArtwork: Bool
     /// Its streams, in the container's order; pictures are left out.
-    public var tracks: [MediaTrack]
+    public var tracks: [SourceStream]
 
     public init(
         metadata: MediaMetadata, duration: MediaTime?, contentType: String, hasAudio: Bool, hasVideo: Bool,
-        live: Bool, hasArtwork: Bool, tracks: [MediaTrack] = []
+        live: Bool, hasArtwork: Bool, tracks: [SourceStream] = []
     ) {
         self.metadata = metadata
         self.duration = duration

@@ -56,7 +56,7 @@ public struct PlayableFormats: Sendable, Hashable {
         Self.verdict(container, sure: containers, some: someContainers)
     }
 
-    public func verdict(_ track: MediaTrack) -> Verdict {
+    public func verdict(_ track: SourceStream) -> Verdict {
         switch track.kind {
         case .audio: Self.verdict(track.codec, sure: audioCodecs, some: someAudioCodecs)
         case .video: Self.verdict(track.codec, sure: videoCodecs, some: someVideoCodecs)

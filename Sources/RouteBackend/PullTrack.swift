@@ -35,7 +35,7 @@ public struct PullTrack: Sendable, Hashable {
 }
 
 /// One stream of a source, as the probe found it.
-public struct MediaTrack: Sendable, Hashable {
+public struct SourceStream: Sendable, Hashable {
     public var kind: PullTrack.Kind
     /// The stream's number in its container.
     public var index: Int

@@ -14,7 +14,7 @@ struct MediaProbe: Sendable {
         var live: Bool
         /// The stream that holds the picture.
         var pictureStream: Int?
-        var tracks: [MediaTrack]
+        var tracks: [SourceStream]
     }
 
     /// Bytes of ffprobe's report at most: tags with whole books in them exist.

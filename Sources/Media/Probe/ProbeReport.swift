@@ -51,7 +51,7 @@ struct ProbeReport: Decodable, Sendable {
     var hasVideo: Bool { streams?.contains { $0.codec_type == "video" && !$0.isPicture } == true }
 
     /// The streams as the contract names them.
-    var tracks: [MediaTrack] {
+    var tracks: [SourceStream] {
         (streams ?? []).compactMap { stream in
             let kinds: [String: PullTrack.Kind] = ["audio": .audio, "video": .video, "subtitle": .text]
             guard let index = stream.index, let kind = stream.codec_type.flatMap({ kinds[$0] }), !stream.isPicture
@@ -60,7 +60,7 @@ struct ProbeReport: Decodable, Sendable {
             }
             let tags = Dictionary(
                 (stream.tags ?? [:]).map { ($0.key.lowercased(), $0.value) }, uniquingKeysWith: { first, _ in first })
-            return MediaTrack(
+            return SourceStream(
                 kind: kind, index: index, codec: stream.codec_name ?? "unknown",
                 language: tags["language"].flatMap(LanguageName.tag),
                 title: tags["title"].map { String($0.prefix(Self.maximumTag)) },

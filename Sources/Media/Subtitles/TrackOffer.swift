@@ -36,7 +36,7 @@ struct TrackOffer: Sendable {
     /// - Parameters:
     ///   - streams: what the probe found in the media.
     ///   - sidecars: what lies beside it.
-    init(source: MediaSource, streams: [MediaTrack], sidecars: SidecarSubtitles, request: SubtitleRequest?) {
+    init(source: MediaSource, streams: [SourceStream], sidecars: SidecarSubtitles, request: SubtitleRequest?) {
         let plain = request ?? SubtitleRequest()
         var texts: [Text] = []
         if let own = plain.source {
