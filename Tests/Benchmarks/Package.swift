@@ -1,6 +1,5 @@
 // swift-tools-version: 6.1
-// What can only be measured from inside a process. A package of its own, so that nothing of it is in the product;
-// run.sh builds it into the product's own build folder.
+// What can only be measured from inside a process. A package of its own, so that nothing of it is in the product.
 import PackageDescription
 
 let package = Package(

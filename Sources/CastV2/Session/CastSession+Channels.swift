@@ -1,4 +1,4 @@
-// Custom channels (C16; `Protocols/cast` section 11).
+// Custom channels (C16; `Protocols/cast`, “Custom channels”).
 
 extension CastSession {
     struct ChannelListener {

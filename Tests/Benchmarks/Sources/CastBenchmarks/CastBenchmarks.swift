@@ -71,7 +71,8 @@ enum CastBenchmarks {
                     + #""PLAYING","currentTime":12.5,"supportedMediaCommands":274447,"volume":{"level":1,"muted":false},"#
                     + #""media":{"contentId":"http://192.0.2.1:8000/a/b.flac","contentType":"audio/flac","duration":180.5,"#
                     + #""streamType":"BUFFERED","metadata":{"metadataType":3,"title":"T","artist":"A","albumName":"B","#
-                    + #""images":[{"url":"http://192.0.2.1:8000/i.jpg","width":600,"height":600}]}},"currentItemId":1}]}"#))
+                    + #""images":[{"url":"http://192.0.2.1:8000/i.jpg","width":600,"height":600}]}},"currentItemId":1}]}"#
+            ))
         guard let frame = try? CastFraming.encode(status) else { return }
         func measure(_ work: () -> Void) -> Double {
             let count = 5_000
