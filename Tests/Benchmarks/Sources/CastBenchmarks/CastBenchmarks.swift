@@ -16,7 +16,6 @@ enum CastBenchmarks {
         """
 
     static func main() async throws {
-        setvbuf(stdout, nil, _IOLBF, 0)
         let arguments = Array(CommandLine.arguments.dropFirst())
         switch (arguments.first, arguments.count) {
         case ("codec", 1): codec()
@@ -35,6 +34,9 @@ enum CastBenchmarks {
         FileHandle.standardError.write(Data(usage.utf8))
         exit(64)
     }
+
+    /// One line, at once.
+    static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
     /// Seconds of the clock that every process of the machine shares.
     static func now() -> Double { Double(SystemHostClock().now()) / 1e9 }
@@ -56,7 +58,7 @@ enum CastBenchmarks {
             try await Task.sleep(for: .milliseconds(50))
             let began = now()
             let handle = await session.request(.receiver(.setVolume(level: Double(index % 100) / 100)))
-            print(#"{"began":\#(began)}"#)
+            say(#"{"began":\#(began)}"#)
             _ = await handle.result()
         }
         await session.end(stopApp: false)
@@ -91,7 +93,7 @@ enum CastBenchmarks {
             sourceID: "me", sender: CastSender(userAgent: "bench"), now: SystemHostClock().now())
         _ = machine.opened(now: SystemHostClock().now())
         let dispatch = measure { _ = machine.received(status, now: SystemHostClock().now()) }
-        print(
+        say(
             #"{"bytes":\#(frame.count),"encode":\#(encode),"decode":\#(decode),"dispatch":\#(dispatch)}"#)
     }
 
@@ -105,8 +107,14 @@ enum CastBenchmarks {
             ports.append(try await receiver.start().port)
             receivers.append(receiver)
         }
-        print(#"{"ports":\#(ports)}"#)
-        for try await _ in FileHandle.standardInput.bytes {}
+        say(#"{"ports":\#(ports)}"#)
+        await withCheckedContinuation { continuation in
+            // A thread of its own: the ones that the receivers run on must not wait.
+            Thread.detachNewThread {
+                _ = FileHandle.standardInput.readDataToEndOfFile()
+                continuation.resume()
+            }
+        }
         for receiver in receivers { await receiver.stop() }
     }
 
@@ -118,11 +126,11 @@ enum CastBenchmarks {
         }
         for port in ports {
             sessions.append(try await session(host: "127.0.0.1", port: port))
-            if sessions.count == 1 { print("{\(figures())}") }
+            if sessions.count == 1 { say("{\(figures())}") }
         }
         // A heartbeat of each is over by then.
         try await Task.sleep(for: .seconds(12))
-        print("{\(figures())}")
+        say("{\(figures())}")
         for session in sessions { await session.end(stopApp: false) }
     }
 
