@@ -15,7 +15,6 @@ import time
 from cast_bench import ADDRESS, PORT, MinimalReceiver
 from measuring import Broken
 
-RELAY_PORT = 8010
 COMMANDS = 60
 IDLE = 50
 
@@ -25,7 +24,8 @@ class Relay:
 
     def __init__(self):
         self.instants = []
-        self.server = socket.create_server((ADDRESS, RELAY_PORT))
+        self.server = socket.create_server((ADDRESS, 0))
+        self.port = self.server.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -59,6 +59,8 @@ class Relay:
                     pass
 
     def close(self):
+        # Closing alone would not wake who waits in accept.
+        self.server.shutdown(socket.SHUT_RDWR)
         self.server.close()
 
 
@@ -71,11 +73,9 @@ def measure_session(tools, table, benchmarks):
 
 def measure_commands(tools, table, benchmarks):
     what = "command to bytes on the wire, connected"
-    arguments = [ADDRESS, str(RELAY_PORT), str(COMMANDS)]
     senders = {
-        "router": benchmarks and [benchmarks, "commands"] + arguments,
-        "pychromecast": [
-            tools.peer("python"), os.path.join(tools.here, "pychromecast_commands.py")] + arguments,
+        "router": benchmarks and [benchmarks, "commands"],
+        "pychromecast": [tools.peer("python"), os.path.join(tools.here, "pychromecast_commands.py")],
     }
     for who, command in senders.items():
         if not command:
@@ -96,7 +96,9 @@ def commands(tools, command):
     try:
         with MinimalReceiver(tools):
             with open(tools.path("commands.txt"), "wb+") as output:
-                done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, timeout=60)
+                done = subprocess.run(
+                    command + [ADDRESS, str(relay.port), str(COMMANDS)], stdin=subprocess.DEVNULL, stdout=output,
+                    stderr=subprocess.PIPE, timeout=60)
                 output.seek(0)
                 began = [json.loads(line)["began"] for line in output.read().splitlines()]
     except subprocess.TimeoutExpired:
