@@ -134,9 +134,7 @@ public struct SimulatedCastConfiguration: Sendable {
     }
 
     /// The id as a UUID with hyphens, as multizone names devices.
-    public var deviceUUID: String { udn }
-
-    var udn: String {
+    public var deviceUUID: String {
         let digits = Array(deviceID)
         return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0.clamped(to: 0..<digits.count)]) }
             .joined(separator: "-")
