@@ -183,13 +183,13 @@ import Testing
         }
     }
 
-    @Test("R8 hundreds of loads at a receiver without latency keep its records bounded")
+    @Test("R8 a hundred loads at a receiver without latency keep its records bounded")
     func manyCycles() async throws {
         try await CastTestPlayer.with {
             $0.playsSilence = true
         } _: { player in
             let media = CastTestPlayer.media("http://127.0.0.1:1/a", ["duration": 30])
-            for cycle in 1...300 {
+            for cycle in 1...100 {
                 let request = cycle * 10
                 _ = await player.status("LOAD", request, ["media": media], session: nil)
                 _ = await player.status("PAUSE", request + 1, session: cycle)
@@ -199,7 +199,7 @@ import Testing
                 await player.sender.forget()
             }
             let record = await player.receiver.record()
-            #expect(record.loads.count == 300)
+            #expect(record.loads.count == 100)
             #expect(record.events.count <= SimulatedCastRecord.maximumEvents && record.fetches.isEmpty)
         }
     }

@@ -114,7 +114,7 @@ import Testing
     func gapless() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "router-castsim-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
-        let tone = try await CastTestTone.make(seconds: 2, format: "wav")
+        let tone = try await CastTestTone.make(seconds: 4, format: "wav")
         let server = try await CastTestMediaServer(tone, .init(contentType: "audio/wav"))
         try await CastTestPlayer.with {
             $0.recordingFolder = folder
@@ -131,9 +131,9 @@ import Testing
             let intervals = record.intervals
             #expect(intervals.count == 2)
             #expect(intervals.first?.hostEnd == intervals.last?.hostStart)
-            #expect(record.heardFrames == 4 * 44_100)
+            #expect(record.heardFrames == 8 * 44_100)
             let wav = Array(try Data(contentsOf: try #require(record.recording)).dropFirst(44))
-            let sound = Array(tone.suffix(2 * 44_100 * 4))
+            let sound = Array(tone.suffix(4 * 44_100 * 4))
             #expect(wav == sound + sound)
         }
         await server.stop()
@@ -161,6 +161,7 @@ import Testing
             ("QUEUE_INSERT", #"{"items":[{"itemId":3,"media":{"contentId":"a","contentType":"audio/mp3"}}]}"#),
             ("QUEUE_REMOVE", #"{"itemIds":null}"#), ("QUEUE_REORDER", #"{"itemIds":[1,1]}"#),
             ("QUEUE_GET_ITEMS", #"{}"#), ("QUEUE_UPDATE", #"{"jump":9223372036854775807}"#),
+            ("QUEUE_UPDATE", #"{"jump":-9223372036854775808}"#),
             ("QUEUE_GET_ITEM_RANGE", #"{"itemId":1,"nextCount":-1}"#),
         ])
     func refused(_ type: String, _ fields: String) async throws {

@@ -53,6 +53,7 @@ import Testing
             let transport = try #require(app?["transportId"]?.string)
             await sender.connect(to: transport)
             #expect(await eventually { await receiver.record().events("senderJoined").count == 2 })
+            #expect(await sender.hear { $0.type == "RECEIVER_STATUS" && $0.requestID == 0 } != nil)
             let before = await sender.received.count
             receiver.control(.crash)
             #expect(await eventually { await sender.received.count >= before + 2 })
