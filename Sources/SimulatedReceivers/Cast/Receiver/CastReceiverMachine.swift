@@ -358,6 +358,10 @@ struct CastReceiverMachine: Sendable {
         var seen = connections[asker.connection]?.requests[key] ?? []
         if seen.contains(asker.requestID) { return true }
         seen.append(asker.requestID)
+        // Source ids that come and go are not kept for ever.
+        if connections[asker.connection]?.requests.count ?? 0 > Self.maximumLinks {
+            connections[asker.connection]?.requests = [:]
+        }
         connections[asker.connection]?.requests[key] = seen.suffix(Self.rememberedRequests)
         return false
     }
