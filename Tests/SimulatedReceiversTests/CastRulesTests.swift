@@ -46,6 +46,21 @@ import Testing
         }
     }
 
+    @Test("R8 an app exits when its strong sender has left and only a weak one remains, where it is told to")
+    func weakSenders() async throws {
+        try await with {
+            $0.exitsWithWeakSenders = true
+        } _: { receiver, sender in
+            let app = await launch("CC1AD845", 1, sender)?.json["status"]?["applications"]?.array?.first
+            let transport = try #require(app?["transportId"]?.string)
+            await sender.connect(to: transport)
+            await sender.connect(to: transport, as: "weak", fields: ["connType": 1])
+            await sender.say(["type": "CLOSE"], in: CastNamespace.connection, to: transport)
+            #expect(await sender.hear("CLOSE")?.destination == "weak")
+            #expect(await receiver.record().words.contains("exited"))
+        }
+    }
+
     @Test("R8 when an app dies its senders hear CLOSE and then the status without it")
     func deathOrder() async throws {
         try await with { receiver, sender in

@@ -94,6 +94,8 @@ public struct SimulatedCastConfiguration: Sendable {
     public var refusesDuplicateRequestIDs = false
     /// A virtual connection to an app that says nothing for so long is closed; nil is never.
     public var idleLimit: Duration?
+    /// The app exits when all strong senders have left and only weak ones (`connType` 1) remain.
+    public var exitsWithWeakSenders = false
     /// eureka_info is refused to whoever asks by host name, as firmware does.
     public var refusesHostHeaderNames = true
     /// Knows STORE_SESSION and RESUME_SESSION.

@@ -44,6 +44,12 @@ extension SimulatedCastReceiver {
         guard !members.isEmpty, machine.runningApp != toldApp else { return }
         let app = machine.runningApp
         toldApp = app
-        for member in members.values { member.inputWriter.yield(.deed { machine, _ in machine.groupPlays = app }) }
+        for member in members.values {
+            member.inputWriter.yield(
+                .deed { machine, _ in
+                    machine.groupPlays = app
+                    machine.note("groupPlays", ["app": app.map { .string($0) } ?? .null])
+                })
+        }
     }
 }

@@ -67,6 +67,8 @@ struct CastReceiverMachine: Sendable {
         var namespaces: [String]
         var isIdleScreen = false
         var echoes = false
+        /// A strong virtual connection was there once.
+        var hadStrongSender = false
         var media: CastMediaMachine?
         var statusText: String
     }
@@ -170,6 +172,7 @@ struct CastReceiverMachine: Sendable {
         runScript(at: now)
         guard !isAsleep else { return }
         closeIdleLinks(at: now)
+        leaveWeakSenders(at: now)
         changeMedia { $0.tick(at: now) }
         for (id, connection) in connections.sorted(by: { $0.key < $1.key }) where id != Self.otherSender {
             if now - connection.lastHeard >= Self.silenceLimit {
@@ -245,6 +248,7 @@ struct CastReceiverMachine: Sendable {
                 return refuse(link, .aborted, connection)
             }
             connections[connection]?.links[link] = LinkState(kind: kind, lastUsed: now)
+            if kind == .strong, link.destination == app?.transportID { app?.hadStrongSender = true }
             note(
                 "senderJoined",
                 [
@@ -296,6 +300,16 @@ struct CastReceiverMachine: Sendable {
                 close(link, .idleTooLong, id)
             }
         }
+    }
+
+    /// An app may exit once only weak senders are left.
+    private mutating func leaveWeakSenders(at now: Int64) {
+        guard configuration.exitsWithWeakSenders, let app, app.hadStrongSender else { return }
+        let kinds = connections.values.flatMap { $0.links.filter { $0.key.destination == app.transportID }.values }
+        guard !kinds.isEmpty, kinds.allSatisfy({ $0.kind == .weak }) else { return }
+        note("exited", ["why": "only weak senders are left"])
+        stopApp(at: now)
+        broadcastStatus()
     }
 
     /// What an app of the user's own does with its messages: sends them back.
