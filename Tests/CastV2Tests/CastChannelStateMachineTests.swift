@@ -84,7 +84,11 @@ private let second: Int64 = 1_000_000_000
         let actions = machine.received(message(close, from: "app", in: CastNamespace.connection), now: 1)
         #expect(finished(actions) == [one: .failed(.appClosed)])
         let last = machine.received(message(close, in: CastNamespace.connection), now: 2)
-        #expect(last == [.finish(two, .failed(.connectionLost(.closedByPeer))), .disconnect(.closedByPeer)])
+        #expect(
+            last == [
+                .deliver(.close(reasonCode: nil), source: "receiver-0"),
+                .finish(two, .failed(.connectionLost(.closedByPeer))), .disconnect(.closedByPeer),
+            ])
         #expect(machine.nextDeadline == nil)
     }
 

@@ -56,8 +56,15 @@ import Testing
         #expect(status.activeApplication?.transportID == "t1")
         #expect(status.volume == CastVolume(level: 0.4, muted: false, controlType: .attenuation))
         #expect(status.application(appID: "cc1ad845")?.sessionID == "s1")
-        for empty in [#"{"type":"RECEIVER_STATUS","status":null}"#, #"{"type":"RECEIVER_STATUS"}"#] {
-            #expect(read(CastNamespace.receiver, empty) == .receiverStatus(CastReceiverStatus(), requestID: 0))
+        #expect(
+            read(CastNamespace.receiver, #"{"type":"RECEIVER_STATUS","requestId":1,"status":null}"#)
+                == .receiverStatus(CastReceiverStatus(), requestID: 1))
+        // As news it would end a session that is well.
+        for broken in [#""status":null"#, #""x":1"#, #""requestId":1,"status":7"#, #""requestId":1,"status":[]"#] {
+            guard case .other = read(CastNamespace.receiver, #"{"type":"RECEIVER_STATUS",\#(broken)}"#) else {
+                Issue.record("\(broken) was believed")
+                continue
+            }
         }
     }
 
@@ -70,11 +77,11 @@ import Testing
             ),
             (
                 #"{"type":"LAUNCH_ERROR","requestId":3,"reason":"NOT_FOUND"}"#,
-                .launchError(reason: "NOT_FOUND", requestID: 3)
+                .launchError(reason: "NOT_FOUND", extended: nil, requestID: 3)
             ),
             (
                 #"{"responseType":"GET_APP_AVAILABILITY","requestId":5,"availability":{"A":"APP_AVAILABLE","B":"APP_UNAVAILABLE","C":null}}"#,
-                .appAvailability(["A": true, "B": false, "C": false], requestID: 5)
+                .appAvailability(["A": true, "B": false], requestID: 5)
             ),
             (
                 #"{"type":"INVALID_REQUEST","requestId":6,"reason":"INVALID_COMMAND"}"#,

@@ -84,6 +84,8 @@ public enum CastInbound: Sendable, Hashable {
         let requestID = json["requestId"].int ?? 0
         switch type {
         case "RECEIVER_STATUS":
+            // Without a status it can still be the answer that nothing runs; as news it says nothing.
+            guard json["status"].object != nil || json["status"].isNull && requestID != 0 else { return nil }
             return .receiverStatus(CastReceiverStatus(json: json["status"]), requestID: requestID)
         case "LAUNCH_STATUS":
             return .launchStatus(

@@ -139,8 +139,16 @@ public actor CastSession {
 
     public var current: CastSessionState { state }
 
+    /// Requests that wait for an answer, those of the session itself with them.
+    public var requestsInFlight: Int { max(machine.pendingRequests, handles.count) }
+
     /// The device's first status, which `connect` asked for: proof that a Cast device is there.
     public func receiverStatus() async -> CastRequestResult { await firstStatus.result() }
+
+    /// The version of the virtual connection's protocol that its other end agreed to; nil where it said none.
+    public func protocolVersion(of destination: String = CastAddress.platformReceiver) -> Int? {
+        machine.protocolVersions[destination]
+    }
 
     // MARK: Requests
 
