@@ -68,7 +68,9 @@ struct EurekaInfoServer: Sendable {
     }
 
     private func answer(_ request: HTTPRequestHead) async -> (HTTPResponseStatus, String) {
-        guard !refusesNames || Self.isAddress(request.headers.first(name: "Host") ?? "") else { return (.forbidden, "") }
+        guard !refusesNames || Self.isAddress(request.headers.first(name: "Host") ?? "") else {
+            return (.forbidden, "")
+        }
         let path = request.uri.prefix { $0 != "?" }
         guard path == "/setup/eureka_info" else { return (.notFound, "") }
         guard request.method == .GET || request.method == .HEAD else { return (.methodNotAllowed, "") }

@@ -133,8 +133,8 @@ public struct SimulatedCastConfiguration: Sendable {
         return String(digest.finish().prefix(32))
     }
 
-    /// The id as a UUID with hyphens.
-    var udn: String {
+    /// The id as a UUID with hyphens, as multizone names devices.
+    public var deviceUUID: String {
         let digits = Array(deviceID)
         return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0.clamped(to: 0..<digits.count)]) }
             .joined(separator: "-")

@@ -27,7 +27,8 @@ struct TextTrackFetcher: Sendable {
 
         func append(_ part: [UInt8]) throws {
             guard bytes.count + part.count <= TextTrackFetcher.maximumBytes else {
-                throw TextTrackError(description: "the text track is larger than \(TextTrackFetcher.maximumBytes) bytes")
+                throw TextTrackError(
+                    description: "the text track is larger than \(TextTrackFetcher.maximumBytes) bytes")
             }
             bytes += part
         }

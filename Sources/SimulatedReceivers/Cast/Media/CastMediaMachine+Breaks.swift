@@ -72,7 +72,9 @@ extension CastMediaMachine {
     }
 
     mutating func startPostRoll(at now: Int64) -> Bool {
-        guard let found = Self.breaks(of: currentMedia, except: watchedBreaks).first(where: { $0.position < 0 }) else { return false }
+        guard let found = Self.breaks(of: currentMedia, except: watchedBreaks).first(where: { $0.position < 0 }) else {
+            return false
+        }
         return run(found, resumingAt: basePosition, at: now)
     }
 

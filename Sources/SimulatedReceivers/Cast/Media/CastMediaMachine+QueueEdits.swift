@@ -43,7 +43,9 @@ extension CastMediaMachine {
         var edited: [Int] = []
         for case let fields? in (request["items"]?.array ?? []).map(\.object) {
             guard let place = index(ofItem: fields["itemId"]) else { continue }
-            items[place].fields.merge(fields.filter { $0.key != "itemId" && ($0.key != "media" || Self.isPlayable($0.value)) }) {
+            items[place].fields.merge(
+                fields.filter { $0.key != "itemId" && ($0.key != "media" || Self.isPlayable($0.value)) }
+            ) {
                 $1
             }
             edited.append(items[place].id)

@@ -50,7 +50,9 @@ extension CastReceiverMachine {
         case .stopApp: return say(["type": "STOP"], CastNamespace.receiver, at: now)
         default: break
         }
-        guard let app, let media = app.media else { return note("dropped", ["why": "no media app for the other sender"]) }
+        guard let app, let media = app.media else {
+            return note("dropped", ["why": "no media app for the other sender"])
+        }
         join(app.transportID, at: now)
         guard var request = Self.request(deed, media) else {
             return note("dropped", ["why": "nothing there for the other sender"])
@@ -71,7 +73,8 @@ extension CastReceiverMachine {
         let number = (connections[Self.otherSender]?.messages ?? 0) + 1
         let request = JSONValue.object(fields.merging(["requestId": .integer(number)]) { $1 })
         let message = CastMessage(
-            sourceID: Self.otherSenderID, destinationID: destination, namespace: namespace, payload: .text(request.text))
+            sourceID: Self.otherSenderID, destinationID: destination, namespace: namespace, payload: .text(request.text)
+        )
         receive(message, on: Self.otherSender, at: now)
     }
 

@@ -144,7 +144,8 @@ struct CastReceiverMachine: Sendable {
         let link = Link(sender: message.sourceID, destination: message.destinationID)
         if connections[connection]?.links[link] != nil {
             connections[connection]?.links[link]?.lastUsed = now
-            if let app, app.echoes, message.destinationID == app.transportID, app.namespaces.contains(message.namespace),
+            if let app, app.echoes, message.destinationID == app.transportID,
+                app.namespaces.contains(message.namespace),
                 message.namespace != CastNamespace.media
             {
                 return echo(message, connection)
@@ -166,10 +167,10 @@ struct CastReceiverMachine: Sendable {
 
     /// To be called a few times each second.
     mutating func tick(at now: Int64) {
+        runScript(at: now)
         guard !isAsleep else { return }
         closeIdleLinks(at: now)
         changeMedia { $0.tick(at: now) }
-        runScript(at: now)
         for (id, connection) in connections.sorted(by: { $0.key < $1.key }) where id != Self.otherSender {
             if now - connection.lastHeard >= Self.silenceLimit {
                 note("silent", ["connection": .integer(id)])
