@@ -1,4 +1,4 @@
-/// The receiver's queue as far as it is known (C10; `Protocols/cast` section 12). The receiver owns the queue; several
+/// The receiver's queue as far as it is known (C10; `Protocols/cast` section 7). The receiver owns the queue; several
 /// senders edit it, and each hears of the others' edits in pieces. Pure: it says what to ask, and asks nothing.
 public struct CastQueueMirror: Sendable, Hashable {
     /// Ids that are kept. A frame of 64 KiB holds about as many.
