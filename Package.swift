@@ -150,7 +150,7 @@ let package = Package(
             "RouterDaemonTests", ["RouterDaemon", "RouterCore", "RouteBackend", "RouteModel", "RouterTestKit", logging]),
         tests(
             "RouterCommandsTests",
-            ["RouterCommands", "SimulatedReceivers", "RouteBackend", "RouteModel", argumentParser]),
+            ["RouterCommands", "CastBackend", "SimulatedReceivers", "RouteBackend", "RouteModel", argumentParser]),
         tests(
             "SimulatedReceiversTests",
             [
