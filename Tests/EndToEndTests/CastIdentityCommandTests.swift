@@ -153,12 +153,10 @@ struct CastDiscoveryLabTests {
             try process.run()
         }
 
-        func withdraw() {
-            process.terminate()
-            process.waitUntilExit()
-        }
+        /// The daemon takes back what its client published, however the client ended.
+        func withdraw() { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
 
-        deinit { if process.isRunning { process.terminate() } }
+        deinit { withdraw() }
     }
 
     private static let id = "abcdef00112233445566778899aabbcc"
