@@ -290,7 +290,7 @@ struct CastSenderClockTests {
         clock.report(time: 2_000_000_000, timestamp: 96_000, arrival: 4_090_000_000)
         // The second was delayed least: the sender's clock is 2.003 s behind.
         #expect(clock.captured(48_000) == 3_003_000_000)
-        #expect(clock.captured(48_001) == 3_003_020_833)
+        #expect(abs((clock.captured(48_001) ?? 0) - 3_003_020_833) <= 1)
         #expect(clock.timestamp(at: 3_003_000_000) == 48_000)
         #expect(clock.captured(96_000 + 86_400 * 48_000) != nil)
         #expect(clock.captured(96_001 + 86_400 * 48_000) == nil)

@@ -6,7 +6,11 @@ private final class AVDecoder {
     private var packet: UnsafeMutablePointer<AVPacket>?
     private var frame: UnsafeMutablePointer<AVFrame>?
 
+    /// What libavcodec thinks of damaged frames is counted here, and not written to standard error.
+    private static let quiet: Void = av_log_set_level(AV_LOG_QUIET)
+
     init?(_ codec: UnsafePointer<AVCodec>?, prepare: (UnsafeMutablePointer<AVCodecContext>) -> Void) {
+        Self.quiet
         guard let codec, let context = avcodec_alloc_context3(codec) else { return nil }
         self.context = context
         packet = av_packet_alloc()
