@@ -62,6 +62,12 @@ struct SimulateSpecTests {
                             .otherSender(
                                 .insert(url: "http://10.0.0.1:80/a", contentType: "audio/mpeg", before: nil)))))
             ),
+            ("never-answer", nil, .neverAnswer), ("stream-lose=5", nil, .stream(.lose(0.05))),
+            ("TV:stream-reorder=100", "TV", .stream(.reorder(1))), ("stream-duplicate=0", nil, .stream(.duplicate(0))),
+            ("stream-delay=30", nil, .stream(.delay(30))), ("stream-unanswered", nil, .stream(.unanswered)),
+            ("stream-refused", nil, .stream(.refused(2))), ("stream-refused=9", nil, .stream(.refused(9))),
+            ("stream-refused-again", nil, .stream(.refusedAgain)), ("stream-silent", nil, .stream(.silent)),
+            ("stream-closed", nil, .stream(.closed)),
         ] as [(String, String?, SimulatedFault.Deed)])
     func fault(text: String, receiver: String?, deed: SimulatedFault.Deed) throws {
         let fault = try SimulatedFault(parsing: text)
@@ -78,6 +84,8 @@ struct SimulateSpecTests {
             ("pause", "pause@3"), ("dance@3", "happens at a time"), ("pause@soon", "not a time"),
             ("volume=loud", "volume=fixed"), ("silence=1", "takes no value"), ("other-seek@1=x", "a number from"),
             ("other-load@1", "needs a value"),
+            ("stream-lose", "stream-lose=3"), ("stream-lose=nan", "percentage"), ("stream-delay=-1", "milliseconds"),
+            ("stream-silent=1", "takes no value"), ("stream-fire", SimulatedFault.words),
         ])
     func badFault(text: String, part: String) {
         let error = #expect(throws: ValidationError.self) { try SimulatedFault(parsing: text) }

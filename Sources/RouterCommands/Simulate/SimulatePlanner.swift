@@ -134,7 +134,7 @@ extension SimulatedFault.Deed {
     /// Of Cast receivers only.
     fileprivate var isOfCast: Bool {
         switch self {
-        case .loadFailed, .cast: true
+        case .loadFailed, .cast, .stream, .authentication: true
         default: false
         }
     }

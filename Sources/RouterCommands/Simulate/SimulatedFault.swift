@@ -21,12 +21,13 @@ struct SimulatedFault: Sendable, Hashable {
         case cast(SimulatedCastFault)
         /// How a challenge of device authentication is answered.
         case authentication(SimulatedCastConfiguration.AuthenticationMode)
+        case stream(SimulatedStreamFault)
     }
 
     static let words =
         "refuse, slow[=SECONDS], drop=N, wrong-password, busy, lose=PERCENT, load-failed[=CODE], never-answer; of Cast "
-        + "auth=MODE, \(SimulatedCastFault.words); of Cast, SECONDS after the first sound, as in pause@3: "
-        + SimulatedCastFault.timedWords
+        + "auth=MODE, \(SimulatedCastFault.words); of Cast Streaming \(SimulatedStreamFault.words); of Cast, SECONDS "
+        + "after the first sound, as in pause@3: \(SimulatedCastFault.timedWords)"
     private static let slowSeconds = 2.0
     /// The code of a load that failed for no particular reason.
     private static let loadFailedCode = 905
@@ -92,7 +93,9 @@ struct SimulatedFault: Sendable, Hashable {
         case "never-answer": try bare(.neverAnswer)
         case "auth": .authentication(try authentication(value))
         case let word:
-            if let fault = try SimulatedCastFault.parse(word, value) {
+            if let fault = try SimulatedStreamFault(word, value) {
+                .stream(fault)
+            } else if let fault = try SimulatedCastFault.parse(word, value) {
                 .cast(fault)
             } else {
                 throw ValidationError("there is no fault “\(word)”; the faults are \(words)")
@@ -120,6 +123,7 @@ struct SimulatedFault: Sendable, Hashable {
         case .neverAnswer: configuration.faults.neverAnswers = true
         case .cast(let fault): fault.apply(to: &configuration)
         case .authentication(let mode): configuration.authentication = mode
+        case .stream(let fault): fault.apply(to: &configuration.faults.streaming)
         // Cast has no passwords, and its sound comes by TCP.
         case .wrongPassword, .lose: return false
         }
@@ -137,7 +141,7 @@ struct SimulatedFault: Sendable, Hashable {
         case .lose(let share): configuration.faults.dropAudio = share
         case .neverAnswer: configuration.faults.neverAnswers = true
         // AirPlay 1 is sent the sound itself, and loads nothing.
-        case .loadFailed, .cast, .authentication: return false
+        case .loadFailed, .cast, .stream, .authentication: return false
         }
         return true
     }

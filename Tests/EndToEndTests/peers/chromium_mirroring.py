@@ -229,7 +229,7 @@ def main():
     tools = None
     failed = None
     try:
-        environment = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home, XDG_CACHE_HOME=home, DISPLAY=":77")
+        environment = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home, XDG_CACHE_HOME=home)
         with open(os.path.join(options.folder, "simulate.log"), "wb") as log:
             arguments = [options.router, "simulate", "--cast", "%s@%s" % (NAME, ADDRESS), "--advertise",
                          "--record", options.folder, "--root-out", root]
@@ -241,14 +241,20 @@ def main():
             if time.monotonic() > deadline or started[0].poll() is not None:
                 raise Failed("the receiver does not start: see simulate.log")
             time.sleep(0.1)
-        # In a network of our own there is no other X server, and no access to it from outside.
-        display = subprocess.Popen(
-            ["Xvfb", ":77", "-screen", "0", "1280x800x24", "-nolisten", "tcp"], stderr=subprocess.DEVNULL)
-        started.append(display)
-        while not os.path.exists("/tmp/.X11-unix/X77"):
-            if display.poll() is not None:
+        # It chooses a display that is free, and tells us which.
+        told, tell = os.pipe()
+        started.append(subprocess.Popen(
+            ["Xvfb", "-displayfd", str(tell), "-screen", "0", "1280x800x24", "-nolisten", "tcp"], pass_fds=(tell,),
+            stderr=subprocess.DEVNULL))
+        os.close(tell)
+        display = b""
+        while not display.endswith(b"\n"):
+            ready = select.select([told], [], [], 30)[0]
+            part = os.read(told, 16) if ready else b""
+            if not part:
                 raise Failed("Xvfb does not start")
-            time.sleep(0.1)
+            display += part
+        environment["DISPLAY"] = ":" + display.decode().strip()
         trusted = other_root(options.folder) if options.wrong_root else root
         with open(os.path.join(options.folder, "chromium.log"), "wb") as log:
             tools = DevTools(

@@ -10,6 +10,8 @@ struct CastAudioPlayout: Sendable {
         var samples: [Int16] = []
         /// Samples of each channel that are silence in it and should have been sound.
         var lostFrames = 0
+        /// Samples of each channel that are silence because the sender left them out.
+        var unsentFrames = 0
         var marks: [Mark] = []
     }
 
@@ -109,7 +111,9 @@ struct CastAudioPlayout: Sendable {
         nextMark = .min
     }
 
-    private mutating func play(from start: Int64, to limit: Int64, _ clock: CastSenderClock, _ rendering: inout Rendering) {
+    private mutating func play(
+        from start: Int64, to limit: Int64, _ clock: CastSenderClock, _ rendering: inout Rendering
+    ) {
         while let chunk = chunks.first {
             var cursor = cursor ?? max(chunk.start, start)
             defer { self.cursor = cursor }
@@ -126,7 +130,11 @@ struct CastAudioPlayout: Sendable {
                     continue
                 }
                 silence(gap, &rendering)
-                if chunk.isAfterLoss { rendering.lostFrames += Int(gap) }
+                if chunk.isAfterLoss {
+                    rendering.lostFrames += Int(gap)
+                } else {
+                    rendering.unsentFrames += Int(gap)
+                }
                 cursor += gap
                 continue
             }

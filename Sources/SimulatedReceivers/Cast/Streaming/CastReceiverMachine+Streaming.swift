@@ -40,7 +40,8 @@ extension CastReceiverMachine {
             let capabilities: JSONValue = [
                 "type": "CAPABILITIES_RESPONSE", "seqNum": json["seqNum"] ?? 0, "result": "ok",
                 "capabilities": [
-                    "keySystems": [], "mediaCaps": hasVideo ? ["audio", "opus", "video", "vp8", "h264"] : ["audio", "opus"],
+                    "keySystems": [],
+                    "mediaCaps": hasVideo ? ["audio", "opus", "video", "vp8", "h264"] : ["audio", "opus"],
                 ],
             ]
             answer(capabilities, to: asker)

@@ -6,7 +6,11 @@ private final class AVDecoder {
     private var packet: UnsafeMutablePointer<AVPacket>?
     private var frame: UnsafeMutablePointer<AVFrame>?
 
+    /// What libavcodec thinks of damaged frames is counted here, and not written to standard error.
+    private static let quiet: Void = av_log_set_level(AV_LOG_QUIET)
+
     init?(_ codec: UnsafePointer<AVCodec>?, prepare: (UnsafeMutablePointer<AVCodecContext>) -> Void) {
+        Self.quiet
         guard let codec, let context = avcodec_alloc_context3(codec) else { return nil }
         self.context = context
         packet = av_packet_alloc()
@@ -24,7 +28,9 @@ private final class AVDecoder {
 
     /// Decodes one packet of the stream and reads every frame that comes of it. False when it is damaged.
     func decode(_ bytes: [UInt8], _ read: (AVFrame) -> Void) -> Bool {
-        guard let packet, let frame, !bytes.isEmpty, av_new_packet(packet, Int32(bytes.count)) == 0 else { return false }
+        guard let packet, let frame, !bytes.isEmpty, av_new_packet(packet, Int32(bytes.count)) == 0 else {
+            return false
+        }
         packet.pointee.data.update(from: bytes, count: bytes.count)
         defer { av_packet_unref(packet) }
         guard avcodec_send_packet(context, packet) == 0 else { return false }
@@ -170,7 +176,8 @@ final class CastVideoDecoder {
         let (scale, black) = isFull ? (65_536, 0) : (76_309, 16)
         let (redRed, greenBlue, greenRed, blueBlue) =
             isFull ? (91_881, 22_554, 46_802, 116_130) : (104_597, 25_675, 53_279, 132_201)
-        let step = max(1, (width + maximumViewWidth - 1) / maximumViewWidth, (height + maximumViewWidth - 1) / maximumViewWidth)
+        let step = max(
+            1, (width + maximumViewWidth - 1) / maximumViewWidth, (height + maximumViewWidth - 1) / maximumViewWidth)
         let rows = Array(stride(from: step / 2, to: height, by: step))
         let columns = Array(stride(from: step / 2, to: width, by: step))
         guard !rows.isEmpty, !columns.isEmpty else { return nil }

@@ -9,6 +9,7 @@ final class CastStreamingSession {
     struct Output {
         var samples: [Int16] = []
         var lostFrames = 0
+        var unsentFrames = 0
         var marks: [CastAudioPlayout.Mark] = []
         var pictures: [ShownPicture] = []
         var isSilent = false
@@ -130,6 +131,7 @@ final class CastStreamingSession {
             let rendering = playout.render(at: now, clock)
             output.samples = rendering.samples
             output.lostFrames = rendering.lostFrames
+            output.unsentFrames = rendering.unsentFrames
             output.marks = rendering.marks
         }
         let due = pictures.firstIndex { $0.hostNanoseconds > now } ?? pictures.count

@@ -166,6 +166,7 @@ actor SimulatedCastStreaming {
         recorder?.append(output.samples)
         past.heardFrames += output.samples.count / 2
         past.lostFrames += output.lostFrames
+        past.unsentFrames += output.unsentFrames
         if output.lostFrames > 0 {
             if !wasLosing { past.glitches += 1 }
             tell("streamLost", ["frames": .integer(output.lostFrames), "at": .integer(past.heardFrames)])
@@ -246,7 +247,8 @@ actor SimulatedCastStreaming {
         }
         return [
             "audio": json(record.audio), "video": json(record.video), "heardFrames": .integer(record.heardFrames),
-            "lostFrames": .integer(record.lostFrames), "glitches": .integer(record.glitches),
+            "lostFrames": .integer(record.lostFrames), "unsentFrames": .integer(record.unsentFrames),
+            "glitches": .integer(record.glitches),
             "pictures": .integer(record.pictures), "feedbacks": .integer(record.feedbacks),
             "lostDatagrams": .integer(record.lostDatagrams), "malformed": .integer(record.malformedDatagrams),
         ]

@@ -61,6 +61,8 @@ public struct SimulatedCastStreamingRecord: Sendable, Hashable {
     /// 48 kHz frames in the recording, and how many of them are silence that should have been sound.
     public internal(set) var heardFrames = 0
     public internal(set) var lostFrames = 0
+    /// 48 kHz frames of silence in the recording where the sender sent nothing: it left frames out, or paused.
+    public internal(set) var unsentFrames = 0
     /// How often sound was lost: neighbouring losses are one.
     public internal(set) var glitches = 0
     /// About one each second; the last 10,000.
