@@ -85,7 +85,7 @@ struct SimulateCommand: AsyncParsableCommand {
             var plan = try planner(recordingTo: try recordingFolder()).plan()
             plan.announces = advertise
             if let rootOut { try writeRoot(to: rootOut) }
-            let house = SimulatedHouse(plan, logger: options.logger())
+            let house = SimulatedHouse(plan, logger: try options.logger())
             do {
                 try await house.start()
             } catch let error as SimulatedReceiverError {
