@@ -197,9 +197,12 @@ struct MediaServerTests {
     func neighbours() async throws {
         let registry = PublishedRegistry()
         await registry.publish(
-            .file(path: path, contentType: "audio/flac"), token: "t", to: NetworkAddress("198.51.100.20"))
+            .file(path: path, contentType: "audio/flac"), as: PublishedPart(token: "t", target: .media),
+            to: NetworkAddress("198.51.100.20"))
         func served(_ address: String) async -> Bool {
-            if case .found = await registry.answer("t", to: address) { return true }
+            if case .found = await registry.answer(PublishedPart(token: "t", target: .media), to: address) {
+                return true
+            }
             return false
         }
         #expect(await served("198.51.100.20"))
@@ -211,7 +214,8 @@ struct MediaServerTests {
         #expect(await !served("2001:db8::1"))
         #expect(await !served(""))
         await registry.publish(
-            .file(path: path, contentType: "audio/flac"), token: "t", to: NetworkAddress("2001:db8::9"))
+            .file(path: path, contentType: "audio/flac"), as: PublishedPart(token: "t", target: .media),
+            to: NetworkAddress("2001:db8::9"))
         #expect(await served("2001:db8::1"), "a second receiver is added")
         #expect(await served("198.51.100.20"), "and the first stays")
     }
@@ -271,10 +275,11 @@ struct MediaServerTests {
         let clock = ManualClock()
         let server = MediaServer(
             configuration: MediaConfiguration(serverPort: 0, stallSeconds: 60), clock: clock, logger: quietLogger(),
-            artwork: { _ in nil })
+            sources: .none)
         #expect(truncate(path, 256 << 20) == 0)
         await server.registry.publish(
-            .file(path: path, contentType: "audio/flac"), token: "t", to: NetworkAddress("127.0.0.1"))
+            .file(path: path, contentType: "audio/flac"), as: PublishedPart(token: "t", target: .media),
+            to: NetworkAddress("127.0.0.1"))
         let client = RawHTTPClient(port: try await server.port())
         let socket = try client.connected()
         defer { close(socket) }

@@ -1,4 +1,5 @@
 import Foundation
+import RouteBackend
 import RouteModel
 import Testing
 
