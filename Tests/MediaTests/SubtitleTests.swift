@@ -156,7 +156,8 @@ struct SubtitleTests {
             ),
         ])
     func malformed(_ text: String, _ notice: String) throws {
-        #expect(try notices(text).first?.hasPrefix(notice) == true, "\(try notices(text))")
+        let told = try notices(text)
+        #expect(told.first?.hasPrefix(notice) == true, "\(told)")
         #expect(try vtt(text).contains("00:00:01.000 --> 00:00:02.000\nOne\n"))
         #expect(!(try vtt(text)).contains("No\n"))
     }
