@@ -227,8 +227,9 @@ struct ExpansionTests {
         let list = try folder.write("list.m3u", "#EXTM3U\nhttp://h/a.mp3\n/etc/passwd\nfile:///etc/passwd\nnext.mp3\n")
         let server = MediaServer(
             configuration: MediaConfiguration(serverPort: 0), clock: SystemHostClock(), logger: quietLogger(),
-            artwork: { _ in nil })
-        await server.registry.publish(.file(path: list, contentType: "audio/x-mpegurl"), token: "t", to: nil)
+            sources: .none)
+        await server.registry.publish(
+            .file(path: list, contentType: "audio/x-mpegurl"), as: PublishedPart(token: "t", target: .media), to: nil)
         let base = "http://127.0.0.1:\(try await server.port())"
         let expanded = try await expand("\(base)/media/t/list.m3u")
         #expect(names(expanded) == ["http://h/a.mp3", "\(base)/etc/passwd", "\(base)/media/t/next.mp3"])

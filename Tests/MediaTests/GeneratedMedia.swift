@@ -148,6 +148,13 @@ func library(_ configuration: MediaConfiguration = MediaConfiguration(serverPort
     MediaLibrary(configuration: configuration, clock: SystemHostClock(), logger: quietLogger())
 }
 
+extension MediaResponder.Sources {
+    /// Files are all there is.
+    static let none = MediaResponder.Sources(
+        artwork: { _, _ in nil }, image: { _ in nil },
+        text: { _ in throw RouterError(.mediaNotFound, "there is no text") })
+}
+
 extension AudioPacketFormat {
     static let l16 = AudioPacketFormat(codec: .l16)
     static let alac = AudioPacketFormat(codec: .alac)

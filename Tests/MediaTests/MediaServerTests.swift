@@ -55,9 +55,13 @@ struct MediaServerTests {
             #expect(answer["Accept-Ranges"] == "bytes")
             #expect(answer["Access-Control-Allow-Origin"] == "*")
             #expect(answer["Access-Control-Expose-Headers"]?.contains("Content-Range") == true)
-            let record = FetchRecord(
-                requests: 1, bytes: Int64(bytes.count), lastAddress: "127.0.0.1", lastStatus: 200)
-            #expect(await eventually { await media.fetches(of: published.token) == record })
+            #expect(
+                await eventually {
+                    guard let record = await media.fetches(of: published.token) else { return false }
+                    return record.requests == 1 && record.bytes == Int64(bytes.count)
+                        && record.lastAddress == "127.0.0.1" && record.lastStatus == 200
+                        && record.exchanges.first?.completed == 1
+                })
         }
     }
 
@@ -193,9 +197,12 @@ struct MediaServerTests {
     func neighbours() async throws {
         let registry = PublishedRegistry()
         await registry.publish(
-            .file(path: path, contentType: "audio/flac"), token: "t", to: NetworkAddress("198.51.100.20"))
+            .file(path: path, contentType: "audio/flac"), as: PublishedPart(token: "t", target: .media),
+            to: NetworkAddress("198.51.100.20"))
         func served(_ address: String) async -> Bool {
-            if case .found = await registry.answer("t", to: address) { return true }
+            if case .found = await registry.answer(PublishedPart(token: "t", target: .media), to: address) {
+                return true
+            }
             return false
         }
         #expect(await served("198.51.100.20"))
@@ -207,7 +214,8 @@ struct MediaServerTests {
         #expect(await !served("2001:db8::1"))
         #expect(await !served(""))
         await registry.publish(
-            .file(path: path, contentType: "audio/flac"), token: "t", to: NetworkAddress("2001:db8::9"))
+            .file(path: path, contentType: "audio/flac"), as: PublishedPart(token: "t", target: .media),
+            to: NetworkAddress("2001:db8::9"))
         #expect(await served("2001:db8::1"), "a second receiver is added")
         #expect(await served("198.51.100.20"), "and the first stays")
     }
@@ -267,10 +275,11 @@ struct MediaServerTests {
         let clock = ManualClock()
         let server = MediaServer(
             configuration: MediaConfiguration(serverPort: 0, stallSeconds: 60), clock: clock, logger: quietLogger(),
-            artwork: { _ in nil })
+            sources: .none)
         #expect(truncate(path, 256 << 20) == 0)
         await server.registry.publish(
-            .file(path: path, contentType: "audio/flac"), token: "t", to: NetworkAddress("127.0.0.1"))
+            .file(path: path, contentType: "audio/flac"), as: PublishedPart(token: "t", target: .media),
+            to: NetworkAddress("127.0.0.1"))
         let client = RawHTTPClient(port: try await server.port())
         let socket = try client.connected()
         defer { close(socket) }

@@ -35,7 +35,7 @@ struct DemoCommand: AsyncParsableCommand {
             let isLab = ProcessInfo.processInfo.environment["ROUTER_LAB"] == "1"
             var plan = try DemoHouse.plan(recordingTo: heard, eachAtItsAddress: mdns && isLab)
             plan.announces = mdns
-            let house = SimulatedHouse(plan, logger: options.logger())
+            let house = SimulatedHouse(plan, logger: try options.logger())
             do {
                 try await house.start()
             } catch let error as SimulatedReceiverError {

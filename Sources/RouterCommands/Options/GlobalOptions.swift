@@ -40,6 +40,20 @@ struct GlobalOptions: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Log what happens; twice for every message on the wire.")
     var verbose: Int
 
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "What to log: CastV2=trace,Cast*=debug,*=error.",
+            discussion: """
+                Rules of component and level, the first that fits counts; a component is a module or MODULE.FILE. \
+                Levels: trace, debug, info, notice, warning, error, critical, off. -v is *=debug, -vv *=trace.
+                """,
+            valueName: "rules"))
+    var log: String?
+
+    @Option(name: .long, help: "Add log lines to this file in place of standard error.", completion: .file())
+    var logFile: String?
+
     var console: Console { Console(colour: color) }
     var renderer: Renderer {
         let console = console
@@ -57,14 +71,22 @@ struct GlobalOptions: ParsableArguments {
             configuration: try RouterConfiguration.load(path: path, mustExist: config != nil), deviceURIs: device,
             storePath: RouterSetup.defaultStorePath(environment: environment),
             askPassword: { device, announced in await PasswordPrompt.shared.ask(device, announced: announced) },
-            password: environment["ROUTER_PASSWORD"].flatMap { $0.isEmpty ? nil : Secret($0) }, logger: logger(),
+            password: environment["ROUTER_PASSWORD"].flatMap { $0.isEmpty ? nil : Secret($0) }, logger: try logger(),
             say: { report.say($0) }, discovers: discovers)
     }
 
-    func logger() -> Logger {
-        var logger = Logger(label: "router") { _ in StreamLogHandler.standardError(label: "router") }
-        logger.logLevel = verbose == 0 ? .error : verbose == 1 ? .debug : .trace
-        return logger
+    /// Quiet but for errors, unless the flags say otherwise. Throws `configuration` for a filter that cannot be read
+    /// and a file that cannot be written.
+    func logger() throws -> Logger {
+        let usual: Logger.Level = verbose == 0 ? .error : verbose == 1 ? .debug : .trace
+        let filter = try log.map { try LogFilter($0, otherwise: usual) } ?? LogFilter(otherwise: usual)
+        guard let logFile else { return Logger.router(filter: filter, sink: LogDescriptor.standardError) }
+        guard let file = LogDescriptor.file(logFile) else {
+            throw RouterError(
+                .configuration, "the log file \(logFile) cannot be written (\(String(cString: strerror(errno))))",
+                hint: "Name a file in a folder that you may write to", retry: .afterUserAction)
+        }
+        return Logger.router(filter: filter, sink: file)
     }
 }
 

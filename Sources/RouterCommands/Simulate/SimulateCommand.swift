@@ -96,7 +96,7 @@ struct SimulateCommand: AsyncParsableCommand {
             let authority = plan.cast.isEmpty ? nil : try self.authority()
             for index in plan.cast.indices { plan.cast[index].authority = authority }
             if let rootOut, let authority { try writeRoot(of: authority, to: rootOut) }
-            let house = SimulatedHouse(plan, logger: options.logger())
+            let house = SimulatedHouse(plan, logger: try options.logger())
             do {
                 try await house.start()
             } catch let error as SimulatedReceiverError {
