@@ -121,8 +121,8 @@ let package = Package(
         tests(
             "CastBackendTests",
             [
-                "PeerSupport", "CastBackend", "CastV2", "RouteBackend", "RouteModel", "RouterTestKit",
-                "SimulatedReceivers",
+                "PeerSupport", "CastBackend", "CastV2", "Media", "Pacing", "RouteBackend", "RouteModel", "RouterTestKit",
+                "SimulatedReceivers", logging,
             ]),
         tests("AirPlayTests", ["AirPlay", "COpenSSL", nioEmbedded, nioTestUtils, nioPosix]),
         tests("PacingTests", ["Pacing", "CPosix"]),
