@@ -25,6 +25,8 @@ packages=(
 )
 testing=(
     shairport-sync vlc-bin vlc-plugin-base avahi-utils nftables openssl curl protobuf-compiler python3 python3-venv
+    # a sender that verifies devices, and a screen for it
+    chromium xvfb
 )
 measuring=(nginx-light)
 

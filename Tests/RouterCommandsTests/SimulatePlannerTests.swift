@@ -71,5 +71,8 @@ struct SimulatePlannerTests {
         #expect(throws: ValidationError.self) { try plan("Attic:busy") }
         #expect(throws: ValidationError.self) { try plan("TV:lose=3") }
         #expect(throws: ValidationError.self) { try plan("Kitchen:load-failed") }
+        let streaming = try plan("stream-lose=5", "stream-delay=30", "stream-closed").cast[0].faults.streaming
+        #expect(streaming.lose == 0.05 && streaming.delay == .milliseconds(30) && streaming.portIsClosed)
+        #expect(throws: ValidationError.self) { try plan("Kitchen:stream-lose=5") }
     }
 }

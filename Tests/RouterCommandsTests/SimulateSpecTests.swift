@@ -38,7 +38,12 @@ struct SimulateSpecTests {
             ("refuse", nil, .refuse), ("slow", nil, .slow(2)), ("slow=0.5", nil, .slow(0.5)), ("drop=7", nil, .drop(7)),
             ("wrong-password", nil, .wrongPassword), ("Kitchen:busy", "Kitchen", .busy), ("lose=3", nil, .lose(0.03)),
             ("load-failed", nil, .loadFailed(905)), ("A:B:load-failed=104", "A:B", .loadFailed(104)),
-            ("never-answer", nil, .neverAnswer),
+            ("never-answer", nil, .neverAnswer), ("stream-lose=5", nil, .stream(.lose(0.05))),
+            ("TV:stream-reorder=100", "TV", .stream(.reorder(1))), ("stream-duplicate=0", nil, .stream(.duplicate(0))),
+            ("stream-delay=30", nil, .stream(.delay(30))), ("stream-unanswered", nil, .stream(.unanswered)),
+            ("stream-refused", nil, .stream(.refused(2))), ("stream-refused=9", nil, .stream(.refused(9))),
+            ("stream-refused-again", nil, .stream(.refusedAgain)), ("stream-silent", nil, .stream(.silent)),
+            ("stream-closed", nil, .stream(.closed)),
         ] as [(String, String?, SimulatedFault.Deed)])
     func fault(text: String, receiver: String?, deed: SimulatedFault.Deed) throws {
         let fault = try SimulatedFault(parsing: text)
@@ -52,6 +57,8 @@ struct SimulateSpecTests {
             ("fire", SimulatedFault.words), ("Kitchen:", SimulatedFault.words), ("drop", "drop=3"),
             ("drop=0", "drop=3"),
             ("lose", "lose=3"), ("lose=101", "percentage"), ("slow=x", "seconds"), ("busy=1", "takes no value"),
+            ("stream-lose", "stream-lose=3"), ("stream-lose=nan", "percentage"), ("stream-delay=-1", "milliseconds"),
+            ("stream-silent=1", "takes no value"), ("stream-fire", SimulatedFault.words),
         ])
     func badFault(text: String, part: String) {
         let error = #expect(throws: ValidationError.self) { try SimulatedFault(parsing: text) }

@@ -107,5 +107,10 @@ struct SimulatePlanner {
 
 extension SimulatedFault.Deed {
     /// Of Cast receivers only.
-    fileprivate var isOfCast: Bool { if case .loadFailed = self { true } else { false } }
+    fileprivate var isOfCast: Bool {
+        switch self {
+        case .loadFailed, .stream: true
+        default: false
+        }
+    }
 }

@@ -17,10 +17,12 @@ struct SimulatedFault: Sendable, Hashable {
         /// `detailedErrorCode`.
         case loadFailed(Int)
         case neverAnswer
+        case stream(SimulatedStreamFault)
     }
 
     static let words =
-        "refuse, slow[=SECONDS], drop=N, wrong-password, busy, lose=PERCENT, load-failed[=CODE], never-answer"
+        "refuse, slow[=SECONDS], drop=N, wrong-password, busy, lose=PERCENT, load-failed[=CODE], never-answer, "
+        + SimulatedStreamFault.words
     private static let slowSeconds = 2.0
     /// The code of a load that failed for no particular reason.
     private static let loadFailedCode = 905
@@ -71,7 +73,12 @@ struct SimulatedFault: Sendable, Hashable {
         case "lose": .lose(try number(0...100, "a percentage from 0 to 100") / 100)
         case "load-failed": .loadFailed(try whole(1...9_999, "a code", absent: loadFailedCode))
         case "never-answer": try bare(.neverAnswer)
-        default: throw ValidationError("there is no fault “\(word)”; the faults are \(words)")
+        default:
+            if let fault = try SimulatedStreamFault(word, value) {
+                .stream(fault)
+            } else {
+                throw ValidationError("there is no fault “\(word)”; the faults are \(words)")
+            }
         }
     }
 
@@ -84,6 +91,7 @@ struct SimulatedFault: Sendable, Hashable {
         case .busy: configuration.faults.launchError = "NOT_ALLOWED"
         case .loadFailed(let code): configuration.faults.loadFails = code
         case .neverAnswer: configuration.faults.neverAnswers = true
+        case .stream(let fault): fault.apply(to: &configuration.faults.streaming)
         // Cast has no passwords, and its sound comes by TCP.
         case .wrongPassword, .lose: return false
         }
@@ -101,7 +109,7 @@ struct SimulatedFault: Sendable, Hashable {
         case .lose(let share): configuration.faults.dropAudio = share
         case .neverAnswer: configuration.faults.neverAnswers = true
         // AirPlay 1 is sent the sound itself, and loads nothing.
-        case .loadFailed: return false
+        case .loadFailed, .stream: return false
         }
         return true
     }

@@ -4,7 +4,13 @@ import Foundation
 /// The receiver namespace (`Protocols/cast` section 7): status, apps and device volume.
 extension CastReceiverMachine {
     /// What this device can launch. The idle screen is listed by devices too, but is not launched by senders.
-    static let launchable = [mediaPlayer: "Default Media Receiver"]
+    var launchable: [String: String] {
+        var apps = [Self.mediaPlayer: "Default Media Receiver"]
+        for (id, app) in Self.streamingApps where !app.needsVideo || configuration.capabilities & 1 != 0 {
+            apps[id] = app.name
+        }
+        return apps
+    }
 
     mutating func receiverRequest(_ json: JSONValue, _ asker: CastAsker, _ now: Int64) {
         switch json["type"]?.string {
@@ -31,8 +37,9 @@ extension CastReceiverMachine {
             broadcastStatus()
         case "GET_APP_AVAILABILITY":
             let ids = json["appId"]?.array?.compactMap(\.string) ?? []
+            let launchable = launchable
             let availability = ids.map { id in
-                (id, JSONValue.string(Self.launchable[id] == nil ? "APP_UNAVAILABLE" : "APP_AVAILABLE"))
+                (id, JSONValue.string(launchable[id] == nil ? "APP_UNAVAILABLE" : "APP_AVAILABLE"))
             }
             let answer: JSONValue = [
                 "requestId": .integer(asker.requestID), "responseType": "GET_APP_AVAILABILITY",
@@ -70,11 +77,14 @@ extension CastReceiverMachine {
         guard !id.isEmpty else { return launchError("BAD_PARAMETER", asker) }
         note("launch", ["app": .string(id), "sender": .string(asker.sender)])
         if let reason = configuration.faults.launchError { return launchError(reason, asker) }
-        guard let name = Self.launchable[id] else { return launchError("NOT_FOUND", asker) }
+        guard let name = launchable[id] else { return launchError("NOT_FOUND", asker) }
         // A launch of what runs already joins it.
         if app?.id != id {
             if app != nil { stopApp(at: now, startingIdleApp: false) }
-            start(id: id, name: name, namespaces: [CastNamespace.media], plays: true)
+            let streams = Self.streamingApps[id] != nil
+            start(
+                id: id, name: name, namespaces: streams ? Self.streamingNamespaces : [CastNamespace.media],
+                plays: !streams)
         }
         if configuration.launchStyle == .launchStatus {
             broadcastStatus()
@@ -115,6 +125,7 @@ extension CastReceiverMachine {
     /// Ends the app: its senders hear CLOSE from its transport id.
     mutating func stopApp(at now: Int64, startingIdleApp: Bool = true) {
         guard let old = app else { return }
+        stopStreaming()
         changeMedia { media in
             if media.isActive { media.end(reason: "CANCELLED", at: now, answering: nil) }
         }

@@ -9,6 +9,7 @@ enum CastReceiverAction: Sendable {
     /// Close the TCP connection.
     case drop(connection: Int)
     case player(CastPlayerCommand)
+    case stream(CastStreamingCommand)
     /// For the journal, in domain words.
     case note(String, [String: JSONValue])
 }
@@ -54,6 +55,8 @@ struct CastReceiverMachine: Sendable {
     var level: Double
     var muted = false
     var actions: [CastReceiverAction] = []
+    /// The connection whose OFFER is the latest.
+    var streamingSender: Int?
     private var launches = 0
     private var droppedAfterPlaying = false
 
@@ -86,6 +89,7 @@ struct CastReceiverMachine: Sendable {
 
     mutating func closed(_ connection: Int) {
         guard connections.removeValue(forKey: connection) != nil else { return }
+        streamingSenderLeft(connection)
         note("disconnected", ["connection": .integer(connection)])
     }
 
@@ -195,6 +199,9 @@ struct CastReceiverMachine: Sendable {
     private mutating func request(_ json: JSONValue, _ message: CastMessage, _ connection: Int, _ now: Int64) {
         let asker = CastAsker(
             connection: connection, sender: message.sourceID, requestID: json["requestId"]?.int ?? 0)
+        if message.destinationID == app?.transportID, let app, Self.streamingApps[app.id] != nil {
+            return streamingRequest(json, message, connection)
+        }
         if message.destinationID == app?.transportID, let app, app.media != nil {
             switch message.namespace {
             case CastNamespace.media:

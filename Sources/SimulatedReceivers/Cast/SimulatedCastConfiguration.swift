@@ -126,6 +126,8 @@ public struct SimulatedCastFaults: Sendable, Hashable {
     public var loadFails: Int?
     /// Sends this length instead of its first frame: 0, or 4 GiB less one.
     public var firstFrameLength: UInt32?
+    /// Of Cast Streaming.
+    public var streaming = CastStreamingFaults()
 
     public init() {}
 }

@@ -19,6 +19,7 @@ public actor SimulatedCastReceiver {
     private let authenticator: CastDeviceAuthenticator
     private let serverKey: [UInt8]
     private let player: SimulatedPlayer
+    let streaming: SimulatedCastStreaming
     private let journal: EventJournal
     private let inputs: AsyncStream<SimulatedCastInput>
     private let inputWriter: AsyncStream<SimulatedCastInput>.Continuation
@@ -59,6 +60,10 @@ public actor SimulatedCastReceiver {
             bufferingNanoseconds: delay.seconds * 1_000_000_000 + delay.attoseconds / 1_000_000_000)
         (inputs, inputWriter) = AsyncStream.makeStream(of: SimulatedCastInput.self)
         machine = CastReceiverMachine(configuration)
+        let inputWriter = inputWriter
+        streaming = SimulatedCastStreaming(configuration, clock: clock) { word, details in
+            inputWriter.yield(.happened(word, details))
+        }
     }
 
     // MARK: Life
@@ -81,7 +86,7 @@ public actor SimulatedCastReceiver {
             }
         }
         let web = eureka
-        let (inputWriter, clock, player) = (inputWriter, clock, player)
+        let (inputWriter, clock, player, streaming) = (inputWriter, clock, player, streaming)
         serving = Task {
             await withDiscardingTaskGroup { group in
                 group.addTask { await server.run(inputWriter) }
@@ -94,6 +99,7 @@ public actor SimulatedCastReceiver {
                         inputWriter.yield(.tick)
                     }
                 }
+                group.addTask { await streaming.run() }
                 group.addTask { await self.handleInputs() }
             }
         }
@@ -103,11 +109,14 @@ public actor SimulatedCastReceiver {
 
     /// Closes everything: connections, playback, recording, event streams.
     public func stop() async {
+        await streaming.stop("the receiver stopped")
         serving?.cancel()
         await serving?.value
+        // What streaming said last is not handled any more, but belongs into the journal.
+        inputWriter.finish()
+        for await case .happened(let word, let details) in inputs { note(word, details) }
         await player.shutDown()
         note("stopped")
-        inputWriter.finish()
         for reader in readers.values { reader.finish() }
         readers = [:]
     }
@@ -198,6 +207,7 @@ public actor SimulatedCastReceiver {
         case .player(let event):
             if case .fetched(let fetch) = event.kind { recordSoFar.fetches.append(fetch) }
             machine.receive(event, at: clock.now())
+        case .happened(let word, let details): note(word, details)
         case .tick: machine.tick(at: clock.now())
         case .deed(let deed): deed(&machine, clock.now())
         }
@@ -218,10 +228,21 @@ public actor SimulatedCastReceiver {
                 send(message, connection, &joined)
             case .drop(let connection): writers[connection]?.close()
             case .player(let command): await command.carryOut(on: player)
+            case .stream(let command): await stream(command, &joined)
             case .note(let word, let details): note(word, details)
             }
         }
         for (connection, bytes) in joined { writers[connection]?.write(bytes) }
+    }
+
+    private func stream(_ command: CastStreamingCommand, _ joined: inout [Int: [UInt8]]) async {
+        switch command {
+        case .offer(let json, let asker, let video):
+            guard let answer = await streaming.offer(json, video: video) else { return }
+            machine.answer(answer, to: asker)
+            for case .send(let connection, let message) in machine.takeActions() { send(message, connection, &joined) }
+        case .stop(let reason): await streaming.stop(reason)
+        }
     }
 
     private func send(_ message: CastMessage, _ connection: Int, _ joined: inout [Int: [UInt8]]) {

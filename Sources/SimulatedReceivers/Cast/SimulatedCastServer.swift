@@ -9,6 +9,8 @@ enum SimulatedCastInput: Sendable {
     case message(Int, CastMessage)
     case closed(Int)
     case player(PlayerEvent)
+    /// Something for the journal.
+    case happened(String, [String: JSONValue])
     case tick
     /// Something that somebody does at the device itself.
     case deed(@Sendable (inout CastReceiverMachine, Int64) -> Void)
