@@ -124,7 +124,7 @@ let package = Package(
         tests(
             "CastBackendTests",
             [
-                "PeerSupport", "CastBackend", "CastV2", "RouteBackend", "RouteModel", "RouterTestKit",
+                "PeerSupport", "CastBackend", "CastV2", "Media", "Pacing", "RouteBackend", "RouteModel", "RouterTestKit",
                 "SimulatedReceivers", logging,
             ]),
         tests("AirPlayTests", ["AirPlay", "COpenSSL", nioEmbedded, nioTestUtils, nioPosix]),

@@ -49,12 +49,14 @@ public enum ViaPreference: String, Codable, Sendable, Hashable, CaseIterable {
     case auto
     case airplay
     case cast
+    /// Google Cast, sent a stream in place of a URL.
+    case castStreaming = "cast-streaming"
 
     public var family: RouteFamily? {
         switch self {
         case .auto: nil
         case .airplay: .airplay
-        case .cast: .cast
+        case .cast, .castStreaming: .cast
         }
     }
 }

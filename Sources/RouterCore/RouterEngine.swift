@@ -157,7 +157,8 @@ public actor RouterEngine: RouterControlling {
         if !unknown.isEmpty, let stored = try? await store.route(forAnyOf: endpoint.strongKeys) {
             registry.adopt(stored, keys: endpoint.strongKeys)
         }
-        registry.update(endpoint)
+        let provider = providers.first { $0.family == endpoint.protocol.family }
+        registry.update(endpoint, companions: provider?.companions(of: endpoint) ?? [])
         if !unknown.isEmpty,
             let route = registry.routes.first(where: { $0.endpoints.contains { $0.id == endpoint.id } })
         {

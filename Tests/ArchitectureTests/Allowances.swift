@@ -16,6 +16,14 @@ enum Allowances {
             path: "Sources/CastBackend/CastRouteSession.swift", count: 1,
             why: "carries the wire's states over for as long as they come; awaited by end"),
         Tasks(
+            path: "Sources/CastBackend/Streaming/CastStreamingSession.swift", count: 2,
+            why: "carries the device's states and the stream's reports: both awaited by end"),
+        Tasks(
+            path: "Sources/CastBackend/Streaming/CastStreamingSession+Flow.swift", count: 2,
+            why:
+                "a load's first packets, awaited by it and cancelled by end; the pump, cancelled and awaited on flush and end"
+        ),
+        Tasks(
             path: "Sources/AirPlayBackend/AirPlayRouteSession.swift", count: 1,
             why: "keep-alive and events of the session; cancelled and awaited by end"),
         Tasks(

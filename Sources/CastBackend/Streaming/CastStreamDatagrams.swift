@@ -1,8 +1,8 @@
 import CastV2
 import Pacing
 
-/// The UDP side of one stream: packets and sender reports by the sending thread, the receiver's reports to whoever reads
-/// them.
+/// The UDP side of one stream: packets and sender reports by the sending thread, the receiver's reports to whoever
+/// reads them.
 struct CastStreamDatagrams: Sendable {
     struct Inbound: Sendable {
         var bytes: [UInt8]

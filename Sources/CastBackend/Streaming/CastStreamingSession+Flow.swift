@@ -159,7 +159,7 @@ extension CastStreamingSession {
         _ datagrams: [CastStreamSender.Datagram], at deadline: Int64, now: Int64, _ wire: CastStreamDatagrams
     ) {
         for datagram in datagrams {
-            // The ring has room for more than may be unacknowledged; one that is full all the same is as good as a loss.
+            // The ring has room for more than may be unacknowledged, so that it is never full.
             if ring.append(datagram.bytes, sequence: datagram.sequence, deadline: deadline, now: now) == .queuedSooner {
                 wire.wake()
             }

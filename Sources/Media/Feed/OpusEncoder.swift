@@ -4,7 +4,8 @@ import RouteModel
 /// Encodes stereo at 48,000 Hz to Opus, packet after packet: each needs the ones before it to sound right, so that a
 /// packet out of turn is preceded by one that nobody gets.
 ///
-/// libavcodec in process with libopus, as `ALACEncoder` and for the same reasons. Not to be used from two tasks at once.
+/// libavcodec in process with libopus, as `ALACEncoder` and for the same reasons. Not to be used from two tasks at
+/// once.
 final class OpusEncoder {
     static let sampleRate = 48_000
     /// Frames of 2.5 to 60 ms, as Opus has them.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Takes audio from one sample rate to another, exactly: output frame n lies at input frame n × `from` / `to`, for ever.
+/// Takes audio from one sample rate to another, exactly: output frame n lies at input frame n × `from` / `to`, always.
 ///
 /// A polyphase filter (windowed sinc, Kaiser, some 90 dB) that keeps no state: any stretch of the output can be had
 /// whose input is at hand, in any order, and is the same whoever asks. So packets of a second rate fit the same feed.
@@ -97,5 +97,7 @@ struct Resampler: Sendable {
         number >= 0 ? number / by : -((-number + by - 1) / by)
     }
 
-    private static func greatestCommonDivisor(_ a: Int, _ b: Int) -> Int { b == 0 ? a : greatestCommonDivisor(b, a % b) }
+    private static func greatestCommonDivisor(_ a: Int, _ b: Int) -> Int {
+        b == 0 ? a : greatestCommonDivisor(b, a % b)
+    }
 }

@@ -39,7 +39,11 @@ enum EndpointChooser {
         let groupCanBeTight =
             !question.companions.isEmpty
             && question.companions.allSatisfy { route in
-                route.endpoints.contains { $0.capabilities.sync == .tight && usability($0, question.need) == nil }
+                // A Cast device's stream costs its independence: it is not for Cast devices among themselves.
+                route.endpoints.contains {
+                    $0.capabilities.sync == .tight && $0.protocol != .castStreaming
+                        && usability($0, question.need) == nil
+                }
             }
         let judged = question.route.endpoints.map { judge($0, question, groupCanBeTight: groupCanBeTight) }
         let ranked = judged.enumerated().sorted { left, right in
@@ -78,6 +82,13 @@ enum EndpointChooser {
                     endpoint: endpoint, usable: false, reasons: ["\(who) rules it out"], losses: []),
                 rank: [])
         }
+        if question.via == .castStreaming, endpoint.protocol != .castStreaming {
+            return Judged(
+                candidate: RouteChoice.Candidate(
+                    endpoint: endpoint, usable: false, reasons: ["a stream was asked for, and this fetches by URL"],
+                    losses: []),
+                rank: [])
+        }
         if let reason = usability(endpoint, need) {
             return Judged(
                 candidate: RouteChoice.Candidate(endpoint: endpoint, usable: false, reasons: [reason], losses: []),
@@ -94,13 +105,23 @@ enum EndpointChooser {
         } else {
             rank.append(0)
         }
-        if groupCanBeTight {
+        let streams = endpoint.protocol == .castStreaming
+        // A stream has no picture, and its device could show it.
+        if groupCanBeTight, !(streams && need.video) {
             let tight = endpoint.capabilities.sync == .tight
             reasons.append(
                 tight
                     ? "plays in time with the other rooms"
                     : "would only start roughly together with the other rooms")
             rank.append(tight ? 0 : 1)
+        } else if groupCanBeTight {
+            rank.append(2)
+        }
+        if streams, !groupCanBeTight, question.via != .castStreaming {
+            reasons.append("a stream of compressed sound, for when the device cannot fetch by itself")
+            rank.append(1)
+        } else {
+            rank.append(0)
         }
         let wantsPush = need.senderOnly && !need.video
         if need.video {

@@ -7,6 +7,8 @@ import RouteModel
 struct RouteRegistry: Sendable {
     private struct Known: Sendable {
         var endpoint: Endpoint
+        /// Other ways to play on it, which come and go with it.
+        var companions: [Endpoint] = []
         /// When it was last seen to go, in host nanoseconds; nil while it is there.
         var staleSince: Int64?
     }
@@ -21,8 +23,8 @@ struct RouteRegistry: Sendable {
     static let staleGraceNanoseconds: Int64 = 60_000_000_000
 
     /// Adds or changes an endpoint.
-    mutating func update(_ endpoint: Endpoint) {
-        known[endpoint.id] = Known(endpoint: endpoint)
+    mutating func update(_ endpoint: Endpoint, companions: [Endpoint] = []) {
+        known[endpoint.id] = Known(endpoint: endpoint, companions: companions)
         rebuild()
     }
 
@@ -114,9 +116,9 @@ struct RouteRegistry: Sendable {
 
     private static func route(id: RouteID, cluster: [Known]) -> Route {
         // The same service, discovered and stated by a person: the discovered record knows more, the person decides.
-        let endpoints = cluster.sorted { left, right in
-            (rank(left.endpoint.protocol), left.endpoint.id) < (rank(right.endpoint.protocol), right.endpoint.id)
-        }.map(\.endpoint)
+        let endpoints = cluster.flatMap { [$0.endpoint] + $0.companions }.sorted { left, right in
+            (rank(left.protocol), left.id) < (rank(right.protocol), right.id)
+        }
         let named = endpoints.first { $0.origin == .stated && $0.facts["name"] != nil } ?? endpoints[0]
         let present = cluster.contains { $0.staleSince == nil }
         var capabilities = RouteCapabilities()

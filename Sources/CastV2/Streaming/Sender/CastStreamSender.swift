@@ -108,7 +108,9 @@ public struct CastStreamSender: Sendable {
     public mutating func take(_ payload: [UInt8], timestamp: Int64, sendAt: Int64) -> Taken {
         guard !over, frames.count < CastFrameID.maximumUnacknowledged else { return .full }
         let id = nextFrame
-        guard let secret = configuration.cipher.map({ $0.crypt(payload, frame: id) }) ?? payload else { return .refused }
+        guard let secret = configuration.cipher.map({ $0.crypt(payload, frame: id) }) ?? payload else {
+            return .refused
+        }
         let first = packetizer.nextSequence
         let frame = CastStreamFrame(id: id, timestamp: UInt32(truncatingIfNeeded: timestamp), payload: secret)
         guard let datagrams = packetizer.packets(frame) else { return .refused }

@@ -25,8 +25,8 @@ public struct CastStreamStatistics: Sendable, Hashable {
     public init() {}
 }
 
-/// How long the network takes, one way, out of round trips: half of the shortest of late, for what is longer waited in a
-/// queue.
+/// How long the network takes, one way, out of round trips: half of the shortest of late, for what is longer waited in
+/// a queue.
 struct CastRoundTrips: Sendable, Hashable {
     static let window = 20
 
@@ -41,7 +41,8 @@ struct CastRoundTrips: Sendable, Hashable {
 }
 
 /// By how much a stream's capture times are set earlier, so that it is heard when it should be: what the receiver adds
-/// to the delay that was agreed on, and the way through the network. Measured, never guessed: 0 before the first report.
+/// to the delay that was agreed on, and the way through the network. Measured, never guessed: 0 before the first
+/// report.
 public struct CastDelayCorrection: Sendable, Hashable {
     /// A difference beyond this is made up for at once; a smaller one in steps that nobody hears.
     public static let jump: Int64 = 20_000_000
