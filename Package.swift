@@ -75,7 +75,10 @@ let package = Package(
         module("Pacing", ["CPosix"]),
         module(
             "Media",
-            ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", nio, nioPosix, hummingbird, subprocess, logging]),
+            [
+                "RouteModel", "RouteBackend", "CAVCodec", "COpenSSL", nio, nioPosix, nioHTTP, nioSSL, hummingbird,
+                subprocess, logging,
+            ]),
 
         // Adapters
         module("AvahiDiscovery", ["RouteModel", "RouteBackend", "CAvahi"]),
@@ -122,7 +125,7 @@ let package = Package(
             "CastBackendTests",
             [
                 "PeerSupport", "CastBackend", "CastV2", "RouteBackend", "RouteModel", "RouterTestKit",
-                "SimulatedReceivers",
+                "SimulatedReceivers", logging,
             ]),
         tests("AirPlayTests", ["AirPlay", "COpenSSL", nioEmbedded, nioTestUtils, nioPosix]),
         tests("PacingTests", ["Pacing", "CPosix"]),
@@ -132,7 +135,12 @@ let package = Package(
                 "AirPlayBackend", "AirPlay", "Pacing", "PeerSupport", "RouteBackend", "RouteModel", "RouterTestKit",
                 "SimulatedReceivers",
             ]),
-        tests("MediaTests", ["Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec", logging]),
+        tests(
+            "MediaTests",
+            [
+                "Media", "RouteBackend", "RouteModel", "RouterTestKit", "CAVCodec", logging, nio, nioPosix, nioHTTP,
+                nioSSL,
+            ]),
         tests(
             "AvahiDiscoveryTests",
             ["AvahiDiscovery", "RouteBackend", "RouteModel", "RouterTestKit", "CastBackend", "AirPlayBackend"]),

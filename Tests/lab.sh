@@ -3,9 +3,11 @@
 # that sees nothing but the loopback interface. No packet and no bus call reaches the machine around it, and all of it
 # ends with the command.
 #
-#   Tests/lab.sh [--no-avahi] [--addresses N] [--] COMMAND...
+#   Tests/lab.sh [--no-avahi] [--ethernet] [--addresses N] [--] COMMAND...
 #
 #   --no-avahi      start the bus, but leave the Avahi daemon to the command
+#   --ethernet      an interface lab0 with 10.78.0.1, .2, …, for programs whose mDNS leaves the loopback interface out, as
+#                   Chromium's does; Avahi sees it and not lo. It leads nowhere.
 #   --addresses N   how many addresses 10.77.0.1, .2, … the loopback interface gets (20), one for each simulated device
 #
 # Inside, ROUTER_LAB=1 is set, and the daemon is turned on and off by
@@ -39,10 +41,17 @@ avahi() {
 }
 
 inside() {
-    local avahi=$1 addresses=$2
-    shift 2
+    local avahi=$1 ethernet=$2 addresses=$3 interface=lo
+    shift 3
     ip link set lo up
     for n in $(seq "$addresses"); do ip address add "10.77.0.$n/32" dev lo; done
+    if [ "$ethernet" = yes ]; then
+        interface=lab0
+        ip link add lab0 type veth peer name lab1
+        ip link set lab1 up
+        ip link set lab0 multicast on up
+        for n in $(seq "$addresses"); do ip address add "10.78.0.$n/24" dev lab0; done
+    fi
     mount -t tmpfs tmpfs /run
     mkdir -p /run/lab /run/avahi-daemon /run/lock
     chown avahi:avahi /run/avahi-daemon
@@ -67,12 +76,12 @@ inside() {
 	  </policy>
 	</busconfig>
 	CONF
-    cat >/run/lab/avahi.conf <<-'CONF'
+    cat >/run/lab/avahi.conf <<-CONF
 	[server]
 	host-name=lab
 	use-ipv4=yes
 	use-ipv6=no
-	allow-interfaces=lo
+	allow-interfaces=$interface
 	enable-dbus=yes
 	ratelimit-interval-usec=0
 	[wide-area]
@@ -93,20 +102,22 @@ inside() {
 if [ "${1:-}" = avahi ]; then avahi "${2:?start, stop, kill or status}"; exit; fi
 
 avahi=yes
+ethernet=no
 addresses=20
 while [ $# -gt 0 ]; do
     case "$1" in
         --no-avahi) avahi=no; shift ;;
+        --ethernet) ethernet=yes; shift ;;
         --addresses) addresses=${2:?a number}; shift 2 ;;
         --) shift; break ;;
         -*) fail "unknown option $1; see the head of $0" ;;
         *) break ;;
     esac
 done
-[ $# -gt 0 ] || fail "what shall be run? usage: $0 [--no-avahi] [--addresses N] [--] COMMAND..."
+[ $# -gt 0 ] || fail "what shall be run? usage: $0 [--no-avahi] [--ethernet] [--addresses N] [--] COMMAND..."
 
 if [ "${ROUTER_LAB_STAGE:-}" = inside ]; then
-    inside "$avahi" "$addresses" "$@"
+    inside "$avahi" "$ethernet" "$addresses" "$@"
     exit
 fi
 
@@ -115,4 +126,5 @@ for program in avahi-daemon dbus-daemon ip unshare; do
     command -v $program >/dev/null || fail "$program is missing: apt-get install avahi-daemon dbus iproute2 util-linux"
 done
 ROUTER_LAB_STAGE=inside exec unshare --net --mount --pid --fork --kill-child --mount-proc \
-    "$BASH" "$(realpath "$0")" $([ $avahi = no ] && echo --no-avahi) --addresses "$addresses" -- "$@"
+    "$BASH" "$(realpath "$0")" $([ $avahi = no ] && echo --no-avahi) $([ $ethernet = yes ] && echo --ethernet) \
+    --addresses "$addresses" -- "$@"

@@ -17,15 +17,21 @@ import RouteModel
 /// itself and is there again at once.
 public final class AvahiBrowser: ServiceBrowsing {
     private let returnGrace: Duration
+    private let activity = LatestValue(DiscoveryActivity.passive)
 
     /// - Parameter returnGrace: how long after a restart of the daemon services that were known before may take to be
     ///   seen again, before they are removed.
     public init(returnGrace: Duration = .seconds(8)) { self.returnGrace = returnGrace }
 
+    /// Active: the daemon is made to ask the network anew every ten seconds, where by itself it asks ever more rarely.
+    public func setActivity(_ activity: DiscoveryActivity) { self.activity.set(activity) }
+
     public func browse(_ types: [String]) -> AsyncStream<ServiceEvent> {
         let (stream, continuation) = AsyncStream.makeStream(of: ServiceEvent.self)
         let grace = UInt32(clamping: returnGrace.components.seconds * 1000)
-        guard let session = BrowseSession(types: types, returnGraceMilliseconds: grace, continuation: continuation)
+        guard
+            let session = BrowseSession(
+                types: types, returnGraceMilliseconds: grace, activity: activity, continuation: continuation)
         else {
             continuation.yield(
                 .state(DiscoveryState(source: "mDNS", status: .unavailable, message: "there is no memory left")))
@@ -45,10 +51,14 @@ public final class AvahiBrowser: ServiceBrowsing {
 final class BrowseSession: @unchecked Sendable {
     private let types: [String]
     private let returnGraceMilliseconds: UInt32
+    private let activity: LatestValue<DiscoveryActivity>
     private let continuation: AsyncStream<ServiceEvent>.Continuation
     private var connection: AvahiConnection?
 
+    private static let lookMilliseconds: UInt32 = 10_000
+
     private var client: OpaquePointer?
+    private var browsers: [String: OpaquePointer] = [:]
     private var table = ServiceTable()
     private var resolvers: [OpaquePointer: ServiceTable.Sighting] = [:]
     /// Types whose browser has not said yet that this is all for now.
@@ -58,10 +68,12 @@ final class BrowseSession: @unchecked Sendable {
     private var lastState: DiscoveryState?
 
     init?(
-        types: [String], returnGraceMilliseconds: UInt32, continuation: AsyncStream<ServiceEvent>.Continuation
+        types: [String], returnGraceMilliseconds: UInt32, activity: LatestValue<DiscoveryActivity>,
+        continuation: AsyncStream<ServiceEvent>.Continuation
     ) {
         self.types = types
         self.returnGraceMilliseconds = returnGraceMilliseconds
+        self.activity = activity
         self.continuation = continuation
         guard let connection = AvahiConnection(changed: { [unowned self] in note($0) }) else { return nil }
         self.connection = connection
@@ -69,6 +81,7 @@ final class BrowseSession: @unchecked Sendable {
 
     func start() {
         say(.starting)
+        lookAgainLater()
         connection?.start()
     }
 
@@ -76,6 +89,7 @@ final class BrowseSession: @unchecked Sendable {
         connection?.stop()
         // Freed with the client.
         client = nil
+        browsers = [:]
         resolvers = [:]
     }
 
@@ -93,6 +107,7 @@ final class BrowseSession: @unchecked Sendable {
                 wasLost = true
             }
             client = nil
+            browsers = [:]
             resolvers = [:]
             unfinishedTypes = []
             connection?.cancel(graceTimer)
@@ -114,6 +129,19 @@ final class BrowseSession: @unchecked Sendable {
                 graceTimer = nil
                 wasLost = false
                 for event in table.dropUnconfirmed() { continuation.yield(event) }
+            }
+        }
+    }
+
+    /// A new browser asks the network at once; of what is known already its word changes nothing.
+    private func lookAgainLater() {
+        connection?.after(milliseconds: Self.lookMilliseconds) { [unowned self] _ in
+            lookAgainLater()
+            guard activity.value == .active, let client, lastState?.status == .complete else { return }
+            for (type, browser) in browsers {
+                browsers[type] = nil
+                avahi_service_browser_free(browser)
+                _ = startBrowser(of: type, client)
             }
         }
     }
@@ -141,6 +169,7 @@ final class BrowseSession: @unchecked Sendable {
                 default: break
                 }
             }, Unmanaged.passUnretained(self).toOpaque())
+        browsers[type] = browser
         return browser != nil
     }
 

@@ -84,16 +84,17 @@ struct CastErrors: Sendable {
             return RouterError(
                 .routeBusy, "\(name) does not allow the launch",
                 hint: "Allow it on the device's screen or in its settings", scope: .route, retry: .afterUserAction)
-        case .invalidRequest(let reason):
-            return RouterError(
-                .unavailable, "\(name) refused the request (\(doing)\(reason.map { ", \($0)" } ?? ""))",
-                hint: "Something else may play there by now", scope: .command)
+        case .invalidRequest(let reason): return refused(reason, doing: doing)
         case .invalidPlayerState:
             return RouterError(
                 .unavailable, "\(name) cannot do that in its present state (\(doing))",
                 hint: "Start something first", scope: .command)
         case .loadFailed(let failure), .mediaError(let failure): return media(failure)
         case .appClosed: return superseded(by: nil)
+        case .tooManyRequests:
+            return RouterError(
+                .unavailable, "\(name) has not answered what was asked before (\(doing))",
+                hint: "Wait until it has, or restart the device", scope: .command, retry: .later)
         case .unsendable(let error):
             return RouterError(
                 .protocolViolation, "the request to \(name) cannot be sent: \(error)",

@@ -23,11 +23,15 @@ enum CastRecord {
         }
         let host = record.addresses.first { !$0.isEmpty } ?? record.hostName
         guard !host.isEmpty else { return nil }
-        let name = record.txt["fn"].flatMap(nonEmpty) ?? record.key.name
-        let keys = castKey(record.txt["id"]).map { [$0] } ?? []
+        // Keys are in lower case by contract; who reads records by other means may not keep it.
+        let facts = Dictionary(
+            record.txt.sorted { $0.key > $1.key }.map { ($0.key.lowercased(), $0.value) },
+            uniquingKeysWith: { first, _ in first })
+        let name = facts["fn"].flatMap(nonEmpty) ?? nonEmpty(record.key.name) ?? host
+        let keys = castKey(facts["id"]).map { [$0] } ?? []
         let id = keys.first.map { "cast:\($0.value)" } ?? "cast:\(record.key.name)"
         return endpoint(
-            id: EndpointID(rawValue: id), name: name, host: host, port: record.port, keys: keys, facts: record.txt,
+            id: EndpointID(rawValue: id), name: name, host: host, port: record.port, keys: keys, facts: facts,
             origin: .discovered, interface: record.interface)
     }
 
@@ -55,17 +59,25 @@ enum CastRecord {
         id: EndpointID, name: String, host: String, port: Int, keys: [StrongKey], facts: [String: String],
         origin: EndpointOrigin, interface: String?
     ) -> Endpoint {
-        let bits = facts["ca"].flatMap { Int($0.trimmingCharacters(in: .whitespaces)) }.map(Capabilities.init)
+        let bits = capabilityBits(facts["ca"])
         let model = facts["md"].flatMap(nonEmpty)
         let isGroup = bits?.contains(.group) == true || model?.lowercased() == "google cast group"
         let type: DeviceType =
             isGroup ? .group : deviceType(bits: bits, model: model?.lowercased() ?? "")
         // `rs` is what people see on the device; a device that says it is idle has left an old one there.
-        let busy = facts["st"]?.trimmingCharacters(in: .whitespaces) == "0" ? nil : facts["rs"].flatMap(nonEmpty)
+        let state = facts["st"]?.trimmingCharacters(in: .whitespaces)
+        let busy = state == "0" ? nil : facts["rs"].flatMap(nonEmpty) ?? (state == "1" ? "something" : nil)
         return Endpoint(
             id: id, protocol: .cast, name: name, host: host, port: port, model: model, strongKeys: keys,
             deviceType: type, kind: isGroup ? .group : .device, busyWith: busy, facts: facts, origin: origin,
             interface: interface, capabilities: capabilities(video: bits.map { $0.contains(.videoOut) }))
+    }
+
+    /// Decimal by the rules; hexadecimal with its mark is understood too. What is no number says nothing.
+    private static func capabilityBits(_ text: String?) -> Capabilities? {
+        guard let text = text?.trimmingCharacters(in: .whitespaces).lowercased() else { return nil }
+        let value = text.hasPrefix("0x") ? Int(text.dropFirst(2), radix: 16) : Int(text)
+        return value.flatMap { $0 >= 0 ? Capabilities(rawValue: $0) : nil }
     }
 
     private static func deviceType(bits: Capabilities?, model: String) -> DeviceType {
@@ -105,17 +117,20 @@ enum CastRecord {
     /// The device id as a key. Written with hyphens, in braces, in capitals or percent-encoded it is still the same.
     private static func castKey(_ id: String?) -> StrongKey? {
         guard let id else { return nil }
-        let plain = (id.removingPercentEncoding ?? id).filter { !"-{} ".contains($0) }
+        let plain = (id.removingPercentEncoding ?? id).filter { !"-:{} ".contains($0) }
         guard !plain.isEmpty, plain.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }) else { return nil }
+        // Zeros all through are a device that has no id yet: as a key they would make one device of several.
+        guard plain.contains(where: { $0 != "0" }) else { return nil }
         return StrongKey(.castID, plain)
     }
 
-    private static func isAppID(_ text: String) -> Bool {
+    static func isAppID(_ text: String) -> Bool {
         (1...64).contains(text.count) && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
     }
 
     private static func nonEmpty(_ text: String) -> String? {
-        let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        // A name that was cut in the middle of a character ends in the mark for that.
+        let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines.union(CharacterSet(charactersIn: "\u{FFFD}")))
         return trimmed.isEmpty ? nil : trimmed
     }
 }

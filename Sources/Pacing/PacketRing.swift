@@ -11,6 +11,17 @@ public final class PacketRing: Sendable {
     /// Makes the packet that goes beside the audio at `now`.
     public typealias BeatMaker = @Sendable (_ beat: BeatSchedule.Beat, _ now: Int64) -> [UInt8]
 
+    /// As `BeatMaker`, for packets that tell how much has been sent.
+    public typealias CountingBeatMaker =
+        @Sendable (_ beat: BeatSchedule.Beat, _ now: Int64, _ sent: Sent) -> [UInt8]
+
+    /// What went so far, resends apart.
+    public struct Sent: Sendable, Hashable {
+        public var packets = 0
+        /// Whole packets, with their headers.
+        public var bytes = 0
+    }
+
     /// How appending went.
     public enum Appended: Sendable, Hashable {
         /// Taken; the sending thread looks in time by itself.
@@ -36,7 +47,8 @@ public final class PacketRing: Sendable {
         var burst: UnsafeMutableBufferPointer<cposix_datagram>
         var lastSequence: UInt16 = 0
         var beats: BeatSchedule?
-        var beatMaker: BeatMaker?
+        var beatMaker: CountingBeatMaker?
+        var sent = Sent()
         var armed: Int64 = .max
         var statistics = PacingStatistics()
 
@@ -85,6 +97,11 @@ public final class PacketRing: Sendable {
 
     /// Begins sending `maker`'s packets. Wake the sending thread afterwards.
     public func beat(_ beats: BeatSchedule, maker: @escaping BeatMaker) {
+        beat(beats, counting: { beat, now, _ in maker(beat, now) })
+    }
+
+    /// As `beat(_:maker:)`, for packets that tell how much has been sent.
+    public func beat(_ beats: BeatSchedule, counting maker: @escaping CountingBeatMaker) {
         state.withLock { state in
             state.beats = beats
             state.beatMaker = maker
@@ -104,6 +121,9 @@ public final class PacketRing: Sendable {
             return dropped
         }
     }
+
+    /// Nanoseconds by which a packet may go early.
+    public var slack: Int64 { state.withLock { $0.schedule.policy.slack } }
 
     /// How many packets wait.
     public var pending: Int { state.withLock { $0.schedule.pending } }
@@ -146,7 +166,7 @@ public final class PacketRing: Sendable {
     ) -> Served {
         state.withLock { state in
             var served = Served()
-            if let due = state.beats?.take(at: now), let maker = state.beatMaker { beat(maker(due, now)) }
+            if let due = state.beats?.take(at: now), let maker = state.beatMaker { beat(maker(due, now, state.sent)) }
             let due = state.schedule.take(at: now)
             if !due.isEmpty {
                 for (index, position) in due.enumerated() {
@@ -158,6 +178,8 @@ public final class PacketRing: Sendable {
                 served.error = result.error
                 for position in due.prefix(result.sent) {
                     state.statistics.note(lateness: now - state.schedule.deadline(of: position))
+                    state.sent.packets += 1
+                    state.sent.bytes += state.lengths[state.schedule.slot(of: position)]
                 }
                 if result.sent < due.count { state.schedule.unsend(due.count - result.sent, retry: now + 2_000_000) }
             }

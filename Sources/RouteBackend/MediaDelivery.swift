@@ -52,11 +52,18 @@ public struct PullMedia: Sendable, Hashable {
     public var metadata: MediaMetadata
     /// Where to begin.
     public var start: MediaTime
+    /// What can be chosen beside the media's own first tracks.
+    public var tracks: [PullTrack]
+    /// The ids of those to begin with.
+    public var activeTracks: [Int]
+    /// What a person should know of how the item is offered: subtitles that cannot be shown, or are not there.
+    public var notices: [Notice]
     /// How fast to play, 0.5 to 2.
     public var rate: Double = 1
 
     public init(
-        token: MediaToken, url: String, contentType: String, live: Bool, metadata: MediaMetadata, start: MediaTime
+        token: MediaToken, url: String, contentType: String, live: Bool, metadata: MediaMetadata, start: MediaTime,
+        tracks: [PullTrack] = [], activeTracks: [Int] = [], notices: [Notice] = []
     ) {
         self.token = token
         self.url = url
@@ -64,6 +71,9 @@ public struct PullMedia: Sendable, Hashable {
         self.live = live
         self.metadata = metadata
         self.start = start
+        self.tracks = tracks
+        self.activeTracks = activeTracks
+        self.notices = notices
     }
 }
 
@@ -86,14 +96,21 @@ public struct AudioPacketFormat: Sendable, Hashable {
         case alac
         /// Signed 16-bit PCM, big-endian, interleaved.
         case l16
+        /// Opus, each packet one frame of it; 48,000 Hz.
+        case opus
     }
 
     public var codec: Codec
     public var sampleRate: Int
     public var channels: Int
     public var framesPerPacket: Int
+    /// Bits per second, for codecs that have a choice; nil: what is good enough for anybody.
+    public var bitRate: Int?
 
-    public init(codec: Codec, sampleRate: Int = 44_100, channels: Int = 2, framesPerPacket: Int = 352) {
+    public init(
+        codec: Codec, sampleRate: Int = 44_100, channels: Int = 2, framesPerPacket: Int = 352, bitRate: Int? = nil
+    ) {
+        self.bitRate = bitRate
         self.codec = codec
         self.sampleRate = sampleRate
         self.channels = channels
@@ -103,7 +120,8 @@ public struct AudioPacketFormat: Sendable, Hashable {
 
 /// One packet of audio, encoded once and shared by every session that takes its format.
 public struct AudioPacket: Sendable, Hashable {
-    /// The feed's frame that the packet begins with: a multiple of `framesPerPacket`.
+    /// The frame that the packet begins with: a multiple of `framesPerPacket`, counted from the feed's beginning at the
+    /// format's own sample rate, which need not be the feed's.
     public var frame: Int64
     /// Always `framesPerPacket`: the last packet of a feed is filled up with silence.
     public var frameCount: Int

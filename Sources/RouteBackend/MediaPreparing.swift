@@ -66,10 +66,12 @@ public struct MediaFacts: Sendable, Hashable {
     /// No end, no seeking.
     public var live: Bool
     public var hasArtwork: Bool
+    /// Its streams, in the container's order; pictures are left out.
+    public var tracks: [SourceStream]
 
     public init(
         metadata: MediaMetadata, duration: MediaTime?, contentType: String, hasAudio: Bool, hasVideo: Bool,
-        live: Bool, hasArtwork: Bool
+        live: Bool, hasArtwork: Bool, tracks: [SourceStream] = []
     ) {
         self.metadata = metadata
         self.duration = duration
@@ -78,6 +80,7 @@ public struct MediaFacts: Sendable, Hashable {
         self.hasVideo = hasVideo
         self.live = live
         self.hasArtwork = hasArtwork
+        self.tracks = tracks
     }
 }
 
@@ -112,22 +115,5 @@ public struct FeedEvents: Sendable {
         self.next = next
         self.started = started
         self.ended = ended
-    }
-}
-
-/// What receivers asked of one token.
-public struct FetchRecord: Sendable, Hashable {
-    public var requests: Int
-    public var bytes: Int64
-    /// Address of the last that asked.
-    public var lastAddress: String
-    /// HTTP status of the last answer.
-    public var lastStatus: Int
-
-    public init(requests: Int, bytes: Int64, lastAddress: String, lastStatus: Int) {
-        self.requests = requests
-        self.bytes = bytes
-        self.lastAddress = lastAddress
-        self.lastStatus = lastStatus
     }
 }

@@ -49,11 +49,18 @@ public protocol RouteProvider: Sendable {
     /// The endpoint that a person's URI names. Throws `configuration` with what is wrong with it.
     func endpoint(from uri: DeviceURI) throws -> Endpoint
 
+    /// Other ways to play on the very device and service that an endpoint of this backend is: they come and go with it.
+    func companions(of endpoint: Endpoint) -> [Endpoint]
+
     /// Connects. The session has made no sound when this returns.
     ///
     /// Throws `routeUnreachable`, `routeBusy`, `authRequired`, `authFailed`, `timeout`, `protocolViolation` or
     /// `unsupported`.
     func open(_ endpoint: Endpoint, options: OpenOptions) async throws -> any RouteSession
+}
+
+extension RouteProvider {
+    public func companions(of endpoint: Endpoint) -> [Endpoint] { [] }
 }
 
 /// What a backend is given beside the endpoint.

@@ -5,6 +5,14 @@ public protocol ServiceBrowsing: Sendable {
     /// Changes from now on, for all of these types (`_googlecast._tcp`). Runs until the stream is dropped; survives the
     /// daemon behind it being absent, stopped and started again, and says so.
     func browse(_ types: [String]) -> AsyncStream<ServiceEvent>
+
+    /// How eagerly to look from now on, for every stream. It begins passive: the network is asked when a stream begins,
+    /// and then listened to. One that cannot choose does nothing.
+    func setActivity(_ activity: DiscoveryActivity)
+}
+
+extension ServiceBrowsing {
+    public func setActivity(_ activity: DiscoveryActivity) {}
 }
 
 public enum ServiceEvent: Sendable, Hashable {

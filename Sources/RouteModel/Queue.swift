@@ -55,12 +55,15 @@ public struct QueueItem: Codable, Sendable, Hashable, Identifiable {
     public var failure: String?
     /// What it was taken from (an album's folder, a playlist), for people.
     public var context: String?
+    /// Nil: what there is stays on offer, and forced subtitles are shown.
+    public var subtitles: SubtitleRequest?
     /// Who put it there, where that was not the queue's own maker.
     public var addedBy: CommandOrigin?
 
     public init(
         id: ItemID, source: MediaSource, metadata: MediaMetadata = MediaMetadata(), start: MediaTime = .zero,
-        failure: String? = nil, context: String? = nil, addedBy: CommandOrigin? = nil
+        failure: String? = nil, context: String? = nil, subtitles: SubtitleRequest? = nil,
+        addedBy: CommandOrigin? = nil
     ) {
         self.id = id
         self.source = source
@@ -68,6 +71,7 @@ public struct QueueItem: Codable, Sendable, Hashable, Identifiable {
         self.start = start
         self.failure = failure
         self.context = context
+        self.subtitles = subtitles
         self.addedBy = addedBy
     }
 

@@ -8,6 +8,10 @@ public protocol RouterControlling: Sendable {
     /// way of discovery is known not to work.
     func routes(settle: Bool) async throws -> RouteList
 
+    /// How eagerly to look for devices from now on: actively while somebody looks at a list of them. A router that cannot
+    /// choose does nothing.
+    func discover(_ activity: DiscoveryActivity) async
+
     /// Configured rooms, then each device that is in none as a room of its own name.
     func rooms(settle: Bool) async throws -> [Room]
 
@@ -50,6 +54,18 @@ public protocol RouterControlling: Sendable {
     func events() async -> AsyncStream<RouterEvent>
 }
 
+extension RouterControlling {
+    public func discover(_ activity: DiscoveryActivity) async {}
+}
+
+/// How eagerly devices are looked for.
+public enum DiscoveryActivity: String, Codable, Sendable, Hashable {
+    /// Only what devices announce by themselves, and what was asked for once.
+    case passive
+    /// The network is asked again and again.
+    case active
+}
+
 /// What to play, where and how.
 public struct PlayRequest: Codable, Sendable, Hashable {
     /// Files, folders, playlists and URLs, in order.
@@ -63,6 +79,8 @@ public struct PlayRequest: Codable, Sendable, Hashable {
     public var start: MediaTime
     /// Relative paths are taken from here.
     public var workingDirectory: String
+    /// Of every item asked for.
+    public var subtitles: SubtitleRequest?
     /// How fast to play, 0.5 to 2.
     public var rate: Double
     public var repeatMode: RepeatMode
@@ -71,8 +89,8 @@ public struct PlayRequest: Codable, Sendable, Hashable {
 
     public init(
         what: [String], rooms: [String], via: ViaPreference = .auto, volume: VolumePosition? = nil,
-        start: MediaTime = .zero, workingDirectory: String = "/", rate: Double = 1, repeatMode: RepeatMode = .off,
-        shuffle: Bool = false
+        start: MediaTime = .zero, workingDirectory: String = "/", subtitles: SubtitleRequest? = nil, rate: Double = 1,
+        repeatMode: RepeatMode = .off, shuffle: Bool = false
     ) {
         self.what = what
         self.rooms = rooms
@@ -80,6 +98,7 @@ public struct PlayRequest: Codable, Sendable, Hashable {
         self.volume = volume
         self.start = start
         self.workingDirectory = workingDirectory
+        self.subtitles = subtitles
         self.rate = rate
         self.repeatMode = repeatMode
         self.shuffle = shuffle

@@ -43,7 +43,7 @@ extension RouterEngine {
                 guard let last = member.endpoint, let token = member.rejoinToken,
                     let provider = environment.provider(last)
                 else { continue }
-                let endpoint = await environment.newest(member.route, last) ?? last
+                let endpoint = await environment.current(last)
                 let options = OpenOptions(
                     password: await environment.password(endpoint), senderName: environment.senderName, rejoin: token)
                 do {

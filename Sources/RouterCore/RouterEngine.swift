@@ -38,7 +38,8 @@ public actor RouterEngine: RouterControlling {
     private let jobs = JobOwner()
 
     private var registry = RouteRegistry()
-    private var records: [ServiceRecord.Key: EndpointID] = [:]
+    /// What each record made, to fall back on when another record of the same device goes.
+    private var records: [ServiceRecord.Key: Endpoint] = [:]
     private var discovery: [String: DiscoveryState] = [:]
     private var discovering = false
     private var admittedStated = false
@@ -108,13 +109,14 @@ public actor RouterEngine: RouterControlling {
             for provider in providers where provider.serviceTypes.contains(record.key.type) {
                 let endpoint = provider.endpoint(from: record)
                 // A record that changes may make another endpoint of the device, or none.
-                if let old = records[record.key], old != endpoint?.id { registry.markStale(old, now: clock.now()) }
-                records[record.key] = endpoint?.id
+                let old = records.removeValue(forKey: record.key)
+                records[record.key] = endpoint
+                if let old, old.id != endpoint?.id { withdrawn(old.id) }
                 if let endpoint { await admit(endpoint) }
             }
         case .removed(let key):
-            guard let id = records.removeValue(forKey: key) else { return }
-            registry.markStale(id, now: clock.now())
+            guard let id = records.removeValue(forKey: key)?.id else { return }
+            withdrawn(id)
             let clock = clock
             jobs.add { [self] in
                 guard (try? await clock.sleep(nanoseconds: RouteRegistry.staleGraceNanoseconds)) != nil else { return }
@@ -125,6 +127,24 @@ public actor RouterEngine: RouterControlling {
             discovery = discovery.filter { $0.key == state.source || $0.value.status != .starting }
         }
         routesChanged()
+    }
+
+    /// A record is gone. Where another one tells of the same endpoint (a group that moved and was announced anew before
+    /// its old record went), it is that one's now.
+    private func withdrawn(_ id: EndpointID) {
+        if let other = records.values.first(where: { $0.id == id }) {
+            registry.update(other)
+        } else {
+            registry.markStale(id, now: clock.now())
+        }
+    }
+
+    /// The endpoint to connect to now for the device that `endpoint` was of: see `RouteRegistry.current`.
+    func current(_ endpoint: Endpoint) -> Endpoint { registry.current(endpoint) ?? endpoint }
+
+    public func discover(_ activity: DiscoveryActivity) async {
+        await discover()
+        browsing?.setActivity(activity)
     }
 
     private func expire() {
@@ -216,7 +236,7 @@ public actor RouterEngine: RouterControlling {
             guard choice.chosen != nil else { throw Self.nothingUsable(choice, via: request.via) }
             return Member(choice: choice, room: room)
         }
-        var queue = PlayQueue(items: items(expanded), repeatMode: request.repeatMode)
+        var queue = PlayQueue(items: items(expanded, subtitles: request.subtitles), repeatMode: request.repeatMode)
         if request.shuffle {
             var generator = SystemRandomNumberGenerator()
             queue.shuffle(using: &generator)
@@ -239,11 +259,11 @@ public actor RouterEngine: RouterControlling {
         jobs.add { await session.jobs.run() }
     }
 
-    func items(_ expanded: ExpandedMedia) -> [QueueItem] {
+    func items(_ expanded: ExpandedMedia, subtitles: SubtitleRequest? = nil) -> [QueueItem] {
         expanded.entries.map { entry in
             QueueItem(
                 id: .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))), source: entry.source,
-                metadata: entry.metadata, context: entry.context)
+                metadata: entry.metadata, context: entry.context, subtitles: subtitles)
         }
     }
 
@@ -390,7 +410,7 @@ public actor RouterEngine: RouterControlling {
         return SessionEnvironment(
             media: media, store: store, clock: clock,
             provider: { endpoint in providers.first { $0.family == endpoint.protocol.family } },
-            newest: { [weak self] route, endpoint in await self?.newest(of: route, like: endpoint) },
+            current: { [weak self] endpoint in await self?.current(endpoint) ?? endpoint },
             password: configuration.password, senderName: configuration.senderName,
             changed: { [weak self] snapshot, number in await self?.sessionChanged(snapshot, number) },
             notice: { [weak self] notice in await self?.tell(notice) },
@@ -405,11 +425,6 @@ public actor RouterEngine: RouterControlling {
     var configuredRooms: [Room] { configuration.rooms }
 
     func route(_ id: RouteID) -> Route? { registry.routes.first { $0.id == id } }
-
-    private func newest(of route: RouteID, like endpoint: Endpoint) -> Endpoint? {
-        let endpoints = self.route(route)?.endpoints ?? []
-        return endpoints.first { $0.id == endpoint.id } ?? endpoints.first { $0.protocol == endpoint.protocol }
-    }
 
     private func sessionChanged(_ snapshot: SessionSnapshot, _ number: Int) {
         // An older one may come late, even after the last.

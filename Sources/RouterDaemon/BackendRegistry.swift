@@ -11,6 +11,8 @@ struct BackendContext: Sendable {
     /// The process's one sending thread.
     var pacer: Pacer
     var logger: Logger
+    /// How Cast devices are checked.
+    var castIdentity: CastIdentityPolicy
 }
 
 /// The backends of this product. Adding one is adding a row.
@@ -22,6 +24,8 @@ enum BackendRegistry {
 
     static let rows: [Row] = [
         Row(family: .airplay) { AirPlayProvider(clock: $0.clock, pacer: $0.pacer, logger: $0.logger) },
-        Row(family: .cast) { CastProvider(clock: $0.clock, logger: $0.logger) },
+        Row(family: .cast) {
+            CastProvider(clock: $0.clock, logger: $0.logger, identity: $0.castIdentity, pacer: $0.pacer)
+        },
     ]
 }

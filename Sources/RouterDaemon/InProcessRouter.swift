@@ -18,7 +18,10 @@ public enum InProcessRouter {
     ) async throws -> Value {
         for notice in setup.configuration.notices { setup.say(notice) }
         let clock = SystemHostClock()
-        let context = BackendContext(clock: clock, pacer: try pacer(setup.logger), logger: setup.logger)
+        let store = try openStore(setup)
+        let context = BackendContext(
+            clock: clock, pacer: try pacer(setup.logger), logger: setup.logger,
+            castIdentity: try setup.configuration.cast.policy(pins: StoredCastPins(store: store)))
         let providers = BackendRegistry.rows.map { $0.make(context) }
         let stated = try statedEndpoints(setup, providers: providers)
         let media = MediaLibrary(
@@ -28,7 +31,7 @@ public enum InProcessRouter {
             clock: clock, logger: setup.logger)
         let engine = RouterEngine(
             providers: providers, browsing: setup.discovers ? AvahiBrowser() : nil, media: media,
-            store: try openStore(setup), clock: clock,
+            store: store, clock: clock,
             configuration: EngineConfiguration(
                 rooms: setup.configuration.rooms, stated: stated.map(\.endpoint),
                 senderName: setup.configuration.senderName, password: passwords(setup, stated)))
@@ -64,7 +67,7 @@ public enum InProcessRouter {
         }
     }
 
-    private static func openStore(_ setup: RouterSetup) throws -> RouterStore {
+    static func openStore(_ setup: RouterSetup) throws -> RouterStore {
         do {
             guard let path = setup.storePath else { return try RouterStore.inMemory() }
             let store = try RouterStore(path: path)

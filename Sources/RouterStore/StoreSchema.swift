@@ -8,7 +8,7 @@ struct StoreSchema: Sendable {
     var version: Int
     var migrator: DatabaseMigrator
 
-    static let current = StoreSchema(version: 2, migrator: migrations())
+    static let current = StoreSchema(version: 3, migrator: migrations())
 
     /// Where the file is older, brings it up to date. Throws `StoreFault.newer` for one that a later router wrote.
     func apply(to database: DatabaseQueue) throws {
@@ -19,8 +19,21 @@ struct StoreSchema: Sendable {
         try database.write { try $0.execute(sql: "PRAGMA user_version = \(version)") }
     }
 
-    private static func migrations() -> DatabaseMigrator {
+    static func migrations() -> DatabaseMigrator {
         var migrator = firstVersion()
+        migrator.registerMigration("pins") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE pin (
+                        device TEXT PRIMARY KEY NOT NULL,
+                        fingerprint TEXT NOT NULL
+                    ) WITHOUT ROWID;
+
+                    CREATE TABLE told (
+                        what TEXT PRIMARY KEY NOT NULL
+                    ) WITHOUT ROWID;
+                    """)
+        }
         // What has come to be kept of a queue and a session beside their rows, as JSON.
         migrator.registerMigration("details") { db in
             try db.execute(

@@ -7,6 +7,7 @@ public final class InMemoryDiscovery: ServiceBrowsing {
     private struct State {
         var records: [ServiceRecord.Key: ServiceRecord] = [:]
         var discovery = DiscoveryState(source: "memory", status: .complete)
+        var activity = DiscoveryActivity.passive
         var readers: [(types: [String], continuation: AsyncStream<ServiceEvent>.Continuation)] = []
     }
 
@@ -25,6 +26,11 @@ public final class InMemoryDiscovery: ServiceBrowsing {
         }
         return stream
     }
+
+    public func setActivity(_ activity: DiscoveryActivity) { state.withLock { $0.activity = activity } }
+
+    /// How eagerly it was told to look.
+    public var activity: DiscoveryActivity { state.withLock { $0.activity } }
 
     public func appear(_ record: ServiceRecord) {
         state.withLock { state in

@@ -27,6 +27,12 @@ enum Allowances {
             path: "Sources/Media/MediaLibrary.swift", count: 2,
             why: "one probe shared by all who ask, one decoder for each feed: cancelled and awaited by stop"),
         Tasks(
+            path: "Sources/Media/Subtitles/SubtitleStore.swift", count: 1,
+            why: "one reading of a stream shared by all who ask: cancelled by withdraw, cancelled and awaited by stop"),
+        Tasks(
+            path: "Sources/Media/Images/ImageCache.swift", count: 1,
+            why: "one fetch shared by all who ask: cancelled and awaited by stop"),
+        Tasks(
             path: "Sources/Media/Server/MediaServer.swift", count: 2,
             why: "listening, shared by all who ask for the port, and the server's run: awaited by stop"),
         Tasks(

@@ -59,8 +59,10 @@ enum ModuleTable {
         "AirPlay": ModuleRow(
             ["HomeKitPairing", "CPlist", "COpenSSL", "CSodium"], [.nio, .protobuf, .logging]),
         "Pacing": ModuleRow(["CPosix"]),
+        // NIOSSL, because pictures come over HTTPS.
         "Media": ModuleRow(
-            ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL"], [.nio, .hummingbird, .subprocess, .logging]),
+            ["RouteModel", "RouteBackend", "CAVCodec", "COpenSSL"],
+            [.nio, .nioSSL, .hummingbird, .subprocess, .logging]),
         // Adapters
         "AvahiDiscovery": ModuleRow(["RouteModel", "RouteBackend", "CAvahi"]),
         "CastBackend": ModuleRow(["RouteModel", "RouteBackend", "Pacing", "CastV2"], [.logging]),

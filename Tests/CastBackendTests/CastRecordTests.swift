@@ -96,6 +96,54 @@ import Testing
         #expect(provider.endpoint(from: record([:], type: "_googlecast._tcp.local")) != nil)
     }
 
+    @Test(
+        "C1 capability bits: decimal, hexadecimal, and what is no number",
+        arguments: [
+            ("4101", true), (" 5 ", true), ("0x1005", true), ("0X4", false), ("4", false), ("-1", nil), ("0xzz", nil),
+            ("99999999999999999999999", nil), ("5,4", nil), ("", nil),
+        ] as [(String, Bool?)])
+    func capabilityBits(ca: String, video: Bool?) throws {
+        let endpoint = try #require(provider.endpoint(from: record(["ca": ca])))
+        #expect(endpoint.kind == .device)
+        let expected: CapabilityState = video.map { $0 ? .available : .unsupported } ?? .unknown
+        #expect(endpoint.capabilities[.video] == expected)
+    }
+
+    @Test(
+        "C1 ids however they are written, and those that are none",
+        arguments: [
+            ("5f1b8e7c%2D0011%2D2233%2D4455%2D66778899AABB", "5f1b8e7c00112233445566778899aabb"),
+            ("{5F1B8E7C-0011-2233-4455-66778899AABB}", "5f1b8e7c00112233445566778899aabb"),
+            ("A0:B1:C2:D3:E4:F5", "a0b1c2d3e4f5"), ("00000000000000000000000000000000", nil),
+            ("00000000-0000-0000-0000-000000000000", nil), ("%", nil), ("\u{FFFD}", nil), ("../x", nil),
+        ] as [(String, String?)])
+    func ids(id: String, key: String?) throws {
+        let endpoint = try #require(provider.endpoint(from: record(["id": id])))
+        #expect(endpoint.strongKeys == (key.map { [StrongKey(.castID, $0)] } ?? []))
+        #expect(endpoint.id.rawValue == "cast:\(key ?? "Chromecast-abc")")
+    }
+
+    @Test("C1 C2 names and states that are odd") func namesAndStates() throws {
+        func found(_ txt: [String: String], name: String = "Chromecast-abc") -> Endpoint? {
+            provider.endpoint(from: record(txt, name: name))
+        }
+        // Cut in the middle of a character by a device that counts bytes.
+        #expect(found(["fn": "Wohnzimm\u{FFFD}"])?.name == "Wohnzimm")
+        #expect(found(["fn": "\u{FFFD}"])?.name == "Chromecast-abc")
+        #expect(found([:], name: " ")?.name == "192.0.2.7")
+        #expect(found(["FN": "Kitchen", "ID": "ABCD", "Md": "Google Cast Group"])?.kind == .group)
+        #expect(found(["FN": "Hall", "fn": "Kitchen"])?.name == "Kitchen")
+        #expect(found(["fn": String(repeating: "x", count: 4_000)])?.name.count == 4_000)
+        #expect(found(["st": "1", "rs": ""])?.busyWith == "something")
+        #expect(found(["st": "1", "rs": "Casting: Blue"])?.busyWith == "Casting: Blue")
+        #expect(found(["st": "7"])?.busyWith == nil)
+        #expect(found([:])?.busyWith == nil)
+        for type in ["_CC1AD845._sub._googlecast._tcp", "_googlecast._udp", "", "googlecast"] {
+            #expect(provider.endpoint(from: record([:], type: type)) == nil)
+        }
+        for port in [-1, 0, 65_536] { #expect(provider.endpoint(from: record([:], port: port)) == nil) }
+    }
+
     @Test("C1 a device that a person names") func stated() throws {
         let endpoint = try provider.endpoint(
             from: DeviceURI("cast://192.0.2.9?name=Kitchen&fn=Other&md=Chromecast&id=ABCD&app=233637DE&colour=red"))

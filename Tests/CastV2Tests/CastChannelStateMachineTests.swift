@@ -7,7 +7,8 @@ private let second: Int64 = 1_000_000_000
     typealias Action = CastChannelStateMachine.Action
 
     private func opened(_ timeouts: CastTimeouts = CastTimeouts()) -> CastChannelStateMachine {
-        var machine = CastChannelStateMachine(sourceID: "me", userAgent: "test", timeouts: timeouts, now: 0)
+        var machine = CastChannelStateMachine(
+            sourceID: "me", sender: CastSender(userAgent: "test"), timeouts: timeouts, now: 0)
         _ = machine.opened(now: 0)
         return machine
     }
@@ -52,7 +53,7 @@ private let second: Int64 = 1_000_000_000
 
     @Test("CONNECT comes once, before anything else, for each destination")
     func connects() {
-        var machine = CastChannelStateMachine(sourceID: "me", userAgent: "test", now: 0)
+        var machine = CastChannelStateMachine(sourceID: "me", sender: CastSender(userAgent: "test"), now: 0)
         #expect(
             sent(machine.request(.receiver(.getStatus), now: 0).actions) == [
                 "CONNECT>receiver-0", "GET_STATUS>receiver-0",
@@ -83,7 +84,11 @@ private let second: Int64 = 1_000_000_000
         let actions = machine.received(message(close, from: "app", in: CastNamespace.connection), now: 1)
         #expect(finished(actions) == [one: .failed(.appClosed)])
         let last = machine.received(message(close, in: CastNamespace.connection), now: 2)
-        #expect(last == [.finish(two, .failed(.connectionLost(.closedByPeer))), .disconnect(.closedByPeer)])
+        #expect(
+            last == [
+                .deliver(.close(reasonCode: nil), source: "receiver-0"),
+                .finish(two, .failed(.connectionLost(.closedByPeer))), .disconnect(.closedByPeer),
+            ])
         #expect(machine.nextDeadline == nil)
     }
 
@@ -228,7 +233,8 @@ private let second: Int64 = 1_000_000_000
     @Test("C7 what is not answered times out, each kind after its own time")
     func timeouts() {
         for (request, limit) in [
-            (.receiver(.getStatus), 8), (.receiver(.launch(appID: "A")), 30), (.receiver(.stop(sessionID: "s")), 3),
+            (.receiver(.getStatus), 8), (.receiver(.launch(CastLaunch(appID: "A"))), 30),
+            (.receiver(.stop(sessionID: "s")), 3),
             (
                 .media(
                     .load(CastLoad(media: CastMediaInformation(contentID: "u", contentType: "t"))), transport: "app",
@@ -248,7 +254,7 @@ private let second: Int64 = 1_000_000_000
 
     @Test("the time to connect does not count as time to answer")
     func deadlinesBeginWhenOpened() {
-        var machine = CastChannelStateMachine(sourceID: "me", userAgent: "test", now: 0)
+        var machine = CastChannelStateMachine(sourceID: "me", sender: CastSender(userAgent: "test"), now: 0)
         _ = machine.request(.receiver(.getStatus), now: 0)
         _ = machine.opened(now: 7 * second)
         #expect(finished(machine.timePassed(now: 14 * second)) == [:])
@@ -288,7 +294,7 @@ private let second: Int64 = 1_000_000_000
             [status("", id: 0), allowed, status(running, id: 1)], [early, status(running, id: 0)],
         ] {
             var machine = opened()
-            let (id, _) = machine.request(.receiver(.launch(appID: "CC1AD845")), now: 0)
+            let (id, _) = machine.request(.receiver(.launch(CastLaunch(appID: "CC1AD845"))), now: 0)
             var results: [CastRequestID: CastRequestResult] = [:]
             for message in script { results.merge(finished(machine.received(message, now: 1))) { first, _ in first } }
             guard case .completed(.receiverStatus(let status)) = results[id] else {
@@ -304,7 +310,7 @@ private let second: Int64 = 1_000_000_000
         var timeouts = CastTimeouts()
         timeouts.giveUpAfter = 1000 * second
         var machine = opened(timeouts)
-        let (id, _) = machine.request(.receiver(.launch(appID: "A")), now: 0)
+        let (id, _) = machine.request(.receiver(.launch(CastLaunch(appID: "A"))), now: 0)
         let pending = message(
             #"{"type":"LAUNCH_STATUS","launchRequestId":\#(id),"status":"USER_PENDING_AUTHORIZATION"}"#)
         #expect(machine.received(pending, now: second).contains(.launchNeedsConsent(id)))
@@ -318,7 +324,7 @@ private let second: Int64 = 1_000_000_000
     @Test("C3 LAUNCH_ERROR")
     func launchError() {
         var machine = opened()
-        let (id, _) = machine.request(.receiver(.launch(appID: "A")), now: 0)
+        let (id, _) = machine.request(.receiver(.launch(CastLaunch(appID: "A"))), now: 0)
         let error = message(#"{"type":"LAUNCH_ERROR","requestId":\#(id),"reason":"NOT_FOUND"}"#)
         #expect(finished(machine.received(error, now: 0)) == [id: .failed(.launchFailed(reason: "NOT_FOUND"))])
     }
@@ -340,7 +346,7 @@ private let second: Int64 = 1_000_000_000
     @Test("closed in every state: one ending each, and nothing after it")
     func closedInEveryState() {
         for isOpen in [true, false] {
-            var machine = CastChannelStateMachine(sourceID: "me", userAgent: "test", now: 0)
+            var machine = CastChannelStateMachine(sourceID: "me", sender: CastSender(userAgent: "test"), now: 0)
             if isOpen { _ = machine.opened(now: 0) }
             let (one, _) = machine.request(.receiver(.getStatus), now: 0)
             let (two, _) = machine.request(.media(.getStatus, transport: "app", session: nil), now: 0)

@@ -56,8 +56,15 @@ import Testing
         #expect(status.activeApplication?.transportID == "t1")
         #expect(status.volume == CastVolume(level: 0.4, muted: false, controlType: .attenuation))
         #expect(status.application(appID: "cc1ad845")?.sessionID == "s1")
-        for empty in [#"{"type":"RECEIVER_STATUS","status":null}"#, #"{"type":"RECEIVER_STATUS"}"#] {
-            #expect(read(CastNamespace.receiver, empty) == .receiverStatus(CastReceiverStatus(), requestID: 0))
+        #expect(
+            read(CastNamespace.receiver, #"{"type":"RECEIVER_STATUS","requestId":1,"status":null}"#)
+                == .receiverStatus(CastReceiverStatus(), requestID: 1))
+        // As news it would end a session that is well.
+        for broken in [#""status":null"#, #""x":1"#, #""requestId":1,"status":7"#, #""requestId":1,"status":[]"#] {
+            guard case .other = read(CastNamespace.receiver, #"{"type":"RECEIVER_STATUS",\#(broken)}"#) else {
+                Issue.record("\(broken) was believed")
+                continue
+            }
         }
     }
 
@@ -70,11 +77,11 @@ import Testing
             ),
             (
                 #"{"type":"LAUNCH_ERROR","requestId":3,"reason":"NOT_FOUND"}"#,
-                .launchError(reason: "NOT_FOUND", requestID: 3)
+                .launchError(reason: "NOT_FOUND", extended: nil, requestID: 3)
             ),
             (
                 #"{"responseType":"GET_APP_AVAILABILITY","requestId":5,"availability":{"A":"APP_AVAILABLE","B":"APP_UNAVAILABLE","C":null}}"#,
-                .appAvailability(["A": true, "B": false, "C": false], requestID: 5)
+                .appAvailability(["A": true, "B": false], requestID: 5)
             ),
             (
                 #"{"type":"INVALID_REQUEST","requestId":6,"reason":"INVALID_COMMAND"}"#,
@@ -166,10 +173,10 @@ import Testing
     @Test("device authentication: our challenge and the three kinds of answer")
     func deviceAuthentication() throws {
         // Field 1 (challenge): sender_nonce (2) of two bytes, hash_algorithm (3) 1.
-        let challenge = try CastAuthenticationChallenge(nonce: [7, 8]).message(from: "s")
+        let challenge = CastAuthenticationChallenge(nonce: [7, 8]).message(from: "s")
         #expect(challenge.payload == .binary([0x0a, 0x06, 0x12, 0x02, 7, 8, 0x18, 0x01]))
         #expect(
-            try CastAuthenticationChallenge(nonce: [], wantsSHA256: false).message(from: "s").payload
+            CastAuthenticationChallenge(nonce: [], wantsSHA256: false).message(from: "s").payload
                 == .binary([0x0a, 0x00]))
         func answer(_ bytes: [UInt8]) -> CastInbound {
             CastInbound(
@@ -190,7 +197,13 @@ import Testing
         #expect(response.nonce == [4])
         #expect(!response.usesSHA256)
         #expect(answer([0x1a, 0x02, 0x08, 0x01]) == .deviceAuthentication(.refused(.noTLS)))
-        #expect(answer([]) == .unreadable)
-        #expect(answer([0xff]) == .unreadable)
+        #expect(answer([]) == .deviceAuthentication(.empty))
+        // Bytes that are no protobuf, and a response without its certificate.
+        #expect(answer([0xff]) == .deviceAuthentication(.unreadable))
+        #expect(answer([0x12, 0x03, 0x0a, 0x01, 1]) == .deviceAuthentication(.unreadable))
+        let text = CastMessage(
+            sourceID: "receiver-0", destinationID: "s", namespace: CastNamespace.deviceAuthentication,
+            payload: .text("{}"))
+        #expect(CastInbound(text) == .deviceAuthentication(.notBinary))
     }
 }

@@ -57,6 +57,7 @@ public final class RouterProcess: @unchecked Sendable {
     }
 
     public var isRunning: Bool { process.isRunning }
+    public var processIdentifier: Int32 { process.processIdentifier }
     public var output: String { text("out") }
     public var errors: String { text("err") }
 

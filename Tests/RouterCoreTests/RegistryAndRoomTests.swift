@@ -1,5 +1,6 @@
 import RouteBackend
 import RouteModel
+import RouterTestKit
 import Testing
 
 @testable import RouterCore
@@ -64,6 +65,77 @@ struct RegistryAndRoomTests {
         #expect(registry.routes.map(\.name) == ["Kitchen"])
     }
 
+    @Test("C1 where a device is now: by its id, after a move, before one that went; a stated one stays as it was said")
+    func current() throws {
+        var registry = RouteRegistry()
+        let key = StrongKey(.castID, "0123")
+        func group(_ host: String, _ port: Int, id: String = "cast:0123") -> Endpoint {
+            var endpoint = endpoint(.cast, "All", host, port: port, keys: [key])
+            endpoint.id = EndpointID(rawValue: id)
+            endpoint.kind = .group
+            return endpoint
+        }
+        let old = group("10.0.0.1", 32_000)
+        #expect(registry.current(old) == nil)
+        registry.update(old)
+        registry.update(group("10.0.0.2", 42_000))
+        #expect(registry.current(old)?.address == "10.0.0.2:42000")
+        // Under another id, while the first has gone.
+        registry.markStale(old.id, now: 0)
+        registry.update(group("10.0.0.3", 32_100, id: "cast:other"))
+        #expect(registry.current(old)?.address == "10.0.0.3:32100")
+        var stated = endpoint(
+            .cast, "All", "10.0.0.9", port: 8009, keys: [StrongKey(.statedURI, "cast://10.0.0.9:8009")])
+        stated.origin = .stated
+        registry.update(stated)
+        #expect(registry.current(stated)?.address == "10.0.0.9:8009")
+        // Its AirPlay side is not where its Cast side is.
+        #expect(registry.current(endpoint(.raop, "All", "10.0.0.1", keys: [key])) == nil)
+    }
+
+    @Test(
+        "C1 a group that is announced anew before its old record goes stays, at its new place; and looking is active on demand"
+    )
+    func movedGroup() async throws {
+        let clock = ManualClock()
+        let discovery = InMemoryDiscovery()
+        let provider = FakeProvider(
+            family: .cast, delivery: .pull(PullRequirements(receiverAddress: "127.0.0.1")), clock: clock)
+        let engine = RouterEngine(
+            providers: [GroupProvider(provider)], browsing: discovery, media: FakeMedia(), store: InMemoryStore(),
+            clock: clock, configuration: EngineConfiguration())
+        func record(_ name: String, _ host: String, _ port: Int) -> ServiceRecord {
+            ServiceRecord(
+                key: .init(type: "_fake-cast._tcp", name: name), hostName: "h", addresses: [host], port: port,
+                txt: ["id": "0123"])
+        }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await engine.run() }
+            discovery.appear(record("one", "10.0.0.1", 32_000))
+            await engine.discover(.active)
+            #expect(discovery.activity == .active)
+            func now() async -> [String] {
+                ((try? await engine.routes(settle: false).routes) ?? []).map {
+                    "\($0.endpoints[0].address) \($0.presence.rawValue)"
+                }
+            }
+            #expect(await eventually { await now() == ["10.0.0.1:32000 present"] })
+            let old = try? await engine.routes(settle: false).routes.first?.endpoints.first
+            discovery.appear(record("two", "10.0.0.2", 42_000))
+            #expect(await eventually { await now() == ["10.0.0.2:42000 present"] })
+            discovery.vanish(.init(type: "_fake-cast._tcp", name: "one"))
+            discovery.appear(record("three", "10.0.0.3", 42_000))
+            discovery.vanish(.init(type: "_fake-cast._tcp", name: "three"))
+            #expect(await eventually { await now() == ["10.0.0.2:42000 present"] })
+            if let old { #expect(await engine.current(old).address == "10.0.0.2:42000") }
+            discovery.vanish(.init(type: "_fake-cast._tcp", name: "two"))
+            #expect(await eventually { await now() == ["10.0.0.2:42000 stale"] })
+            await engine.discover(.passive)
+            #expect(discovery.activity == .passive)
+            await engine.shutdown()
+        }
+    }
+
     private func selector(_ names: [String]) -> RoomSelector {
         var registry = RouteRegistry()
         for (index, name) in names.enumerated() {
@@ -103,5 +175,29 @@ struct RegistryAndRoomTests {
             configured: [Room(name: "Downstairs", devices: ["a", "b"], configured: true)], routes: registry.routes)
         #expect(rooms.map(\.name) == ["Downstairs"])
         #expect(rooms[0].routes.count == 2)
+    }
+}
+
+/// A backend whose endpoints have their id from the record, as a Cast device has.
+private struct GroupProvider: RouteProvider {
+    let base: FakeProvider
+
+    init(_ base: FakeProvider) { self.base = base }
+
+    var family: RouteFamily { base.family }
+    var serviceTypes: [String] { base.serviceTypes }
+    var uriSchemes: [String] { base.uriSchemes }
+
+    func endpoint(from record: ServiceRecord) -> Endpoint? {
+        guard var endpoint = base.endpoint(from: record), let id = record.txt["id"] else { return nil }
+        endpoint.id = EndpointID(rawValue: "cast:\(id)")
+        endpoint.strongKeys = [StrongKey(.castID, id)]
+        return endpoint
+    }
+
+    func endpoint(from uri: DeviceURI) throws -> Endpoint { try base.endpoint(from: uri) }
+
+    func open(_ endpoint: Endpoint, options: OpenOptions) async throws -> any RouteSession {
+        try await base.open(endpoint, options: options)
     }
 }

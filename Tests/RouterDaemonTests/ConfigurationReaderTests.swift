@@ -1,6 +1,8 @@
 import Foundation
+import Logging
 import RouteBackend
 import RouteModel
+import RouterStore
 import Testing
 
 @testable import RouterDaemon
@@ -51,6 +53,86 @@ struct ConfigurationReaderTests {
                     name: "Kitchen", aliases: ["cooking", "the kitchen"], devices: ["Kitchen", "cast://192.168.1.30"],
                     via: .airplay, volumeLimit: VolumePosition(percent: 60), offsetMilliseconds: -20, configured: true))
         #expect(configuration.rooms.last == Room(name: "Study", devices: ["Study"], configured: true))
+    }
+
+    @Test("C21 how Cast devices are checked, and the first-run hint") func cast() throws {
+        let configuration = try ConfigurationReader(path: "/etc/router/c.yaml").read(
+            """
+            version: 1
+            hint: Have fun
+            cast:
+              roots: [/a/root.pem, own.pem]
+              crl: list.bin
+              crl_roots: [crl.pem]
+              identity: require
+            """)
+        #expect(configuration.firstRunHint == "Have fun")
+        #expect(configuration.cast.roots == ["/a/root.pem", "/etc/router/own.pem"])
+        #expect(configuration.cast.crl == "/etc/router/list.bin")
+        #expect(configuration.cast.crlRoots == ["/etc/router/crl.pem"])
+        #expect(configuration.cast.identity == .require)
+        #expect(try read("version: 1\nhint: \"\"").firstRunHint == "")
+        #expect(try read("version: 1\ncast: {identity: off}").cast.identity == .off)
+    }
+
+    @Test(
+        "C21 what is wrong with it is told with its line",
+        arguments: [
+            ("cast: 1", "2:7"), ("cast: {root: a}", "no key “root”"), ("cast: {identity: maybe}", "maybe"),
+            ("cast: {identity: require}", "needs roots"), ("cast: {crl: a}", "crl needs a root"),
+            ("cast: {roots: a}", "must be a list"), ("cast: {roots: ['']}", "a root must be text"),
+            ("hint: [a]", "hint"),
+        ])
+    func wrongCast(text: String, words: String) {
+        let error = #expect(throws: RouterError.self) { try read("version: 1\n\(text)") }
+        #expect(error?.code == .configuration)
+        #expect(error?.message.contains("c.yaml:2:") == true)
+        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+        #expect(error?.hint?.isEmpty == false)
+    }
+
+    @Test("C21 files of the configuration that are of no use are named") func castFiles() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "router-cast-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let none = folder.appending(path: "none.pem").path
+        let junk = folder.appending(path: "junk.pem")
+        try Data("junk".utf8).write(to: junk)
+        let pins = StoredCastPins(store: try RouterStore.inMemory())
+        for (path, words) in [
+            (none, "cannot be read"), (junk.path, "holds no certificate"), ("/dev/zero", "larger than"),
+        ] {
+            var cast = CastConfiguration()
+            cast.roots = [path]
+            let error = #expect(throws: RouterError.self) { try cast.policy(pins: pins) }
+            #expect(error?.code == .configuration)
+            #expect(error?.message.contains(path) == true && error?.message.contains(words) == true)
+        }
+        var list = CastConfiguration()
+        list.crl = junk.path
+        #expect(throws: RouterError.self) { try list.policy(pins: pins) }
+        var strict = CastConfiguration()
+        strict.identity = .require
+        #expect(throws: RouterError.self) { try strict.policy(pins: pins) }
+        #expect(try CastConfiguration().policy(pins: pins).mode == .pin)
+    }
+
+    @Test("C20 the hint is given once, for the first device, in the person's words") func firstRunHint() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "router-hint-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        var setup = RouterSetup(storePath: folder.path + "/router.sqlite", logger: Logger(label: "test"))
+        let route = Route(id: .random(), name: "Kitchen", endpoints: [])
+        #expect(await FirstRunHint.take(setup, found: []) == nil)
+        setup.configuration.firstRunHint = ""
+        #expect(await FirstRunHint.take(setup, found: [route]) == nil)
+        setup.configuration.firstRunHint = "Have fun"
+        #expect(await FirstRunHint.take(setup, found: [route])?.message == "Have fun")
+        setup.configuration.firstRunHint = nil
+        #expect(await FirstRunHint.take(setup, found: [route]) == nil)
+        setup.storePath = folder.path + "/other.sqlite"
+        #expect(await FirstRunHint.take(setup, found: [route])?.message == "“Kitchen” can be played to")
+        setup.storePath = nil
+        #expect(await FirstRunHint.take(setup, found: [route]) == nil)
     }
 
     @Test("only the version is needed", arguments: ["version: 1", "version: 1\n", "---\nversion: 1\n...\n"])

@@ -117,15 +117,32 @@ struct StoreSchemaTests {
     @Test("a migration that fails changes nothing")
     func failingMigration() async throws {
         try await plantVersion1()
-        var migrator = StoreSchema.firstVersion()
-        migrator.registerMigration("2") { db in
+        var migrator = StoreSchema.migrations()
+        migrator.registerMigration("later") { db in
             try db.execute(sql: "DROP TABLE volume")
             try db.execute(sql: "CREATE TABLE route (id)")
         }
         #expect(throws: RouterError.self) {
-            try RouterStore(file: StoreFile(path: folder.file), schema: StoreSchema(version: 2, migrator: migrator))
+            try RouterStore(file: StoreFile(path: folder.file), schema: StoreSchema(version: 9, migrator: migrator))
         }
         try await expectVersion1Content(try RouterStore(path: folder.file))
+    }
+
+    @Test("C20 keys of devices and what was told once are kept, in a file of version 1 too")
+    func pinsAndTold() async throws {
+        try await plantVersion1()
+        let store = try RouterStore(path: folder.file)
+        #expect(try await store.pin(of: "castID:01") == nil)
+        try await store.savePin("aa", of: "castID:01")
+        try await store.savePin("bb", of: "castID:02")
+        try await store.savePin("cc", of: "castID:01")
+        let other = try RouterStore(path: folder.file)
+        #expect(try await other.pin(of: "castID:01") == "cc")
+        #expect(try await other.pin(of: "castID:02") == "bb")
+        #expect(try await store.tellOnce("hint"))
+        #expect(try await !store.tellOnce("hint"))
+        #expect(try await !other.tellOnce("hint"))
+        #expect(try await other.tellOnce("another"))
     }
 
     @Test("an empty file is a new one, and an interrupted creation is finished")

@@ -109,9 +109,37 @@ import Testing
         }
     }
 
+    @Test("R8 devices that are odd but real: an intermediate, sound only, SHA-1, PSS")
+    func odd() async throws {
+        var challenge = Router_Cast_AuthChallenge()
+        challenge.senderNonce = Data(repeating: 7, count: 16)
+        challenge.hashAlgorithm = .sha256
+        for mode in [SimulatedCastConfiguration.AuthenticationMode.intermediate, .audioOnly, .sha1, .pss] {
+            try await withFolder { folder in
+                let answer = try #require(try await ask(mode, challenge, in: folder)).response
+                #expect(try signatureHolds(mode == .sha1 ? "sha1" : "sha256", in: folder, pss: mode == .pss))
+                func path(_ name: String) -> String { folder.appending(path: name).path }
+                var untrusted: [String] = []
+                if mode == .intermediate {
+                    try answer.intermediateCertificate[0].write(to: folder.appending(path: "ica.der"))
+                    _ = try openssl(["x509", "-inform", "DER", "-in", path("ica.der"), "-out", path("ica.pem")])
+                    untrusted = ["-untrusted", path("ica.pem")]
+                    #expect(try !chainHolds(in: folder))
+                }
+                #expect(
+                    try openssl(["verify", "-CAfile", path("root.pem")] + untrusted + [path("device.pem")]).code == 0)
+                let text = try openssl(["x509", "-in", path("device.pem"), "-noout", "-text"]).output
+                #expect(text.contains("1.3.6.1.4.1.11129.2.5.2") == (mode == .audioOnly))
+            }
+        }
+    }
+
     @Test(
         "R8 each way to fail authentication fails in its own way",
-        arguments: SimulatedCastConfiguration.AuthenticationMode.allCases.filter { $0 != .valid })
+        arguments: [
+            SimulatedCastConfiguration.AuthenticationMode.silent, .error, .wrongNonce, .wrongCertificate, .expired,
+            .longLivedTLS, .badSignature, .untrusted, .selfSigned, .missingIntermediate,
+        ])
     func invalid(_ mode: SimulatedCastConfiguration.AuthenticationMode) async throws {
         var challenge = Router_Cast_AuthChallenge()
         challenge.senderNonce = Data(repeating: 7, count: 16)
@@ -129,7 +157,12 @@ import Testing
                 #expect(try signatureHolds("sha256", in: folder))
                 #expect(try !chainHolds(in: folder))
             case .longLivedTLS: #expect(try !validForFourDays(in: folder))
-            case .valid: break
+            case .badSignature:
+                #expect(try !signatureHolds("sha256", in: folder))
+                #expect(try chainHolds(in: folder))
+            default:
+                #expect(try signatureHolds("sha256", in: folder))
+                #expect(try !chainHolds(in: folder))
             }
         }
     }

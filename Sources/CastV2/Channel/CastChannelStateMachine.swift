@@ -12,6 +12,8 @@ public struct CastChannelStateMachine: Sendable {
         case launchNeedsConsent(CastRequestID)
         /// State for whoever keeps it.
         case deliver(CastInbound, source: String)
+        /// A message of a namespace that is not the channel's own, for whoever listens there.
+        case hand(CastMessage)
         /// The channel is over: close the transport. Told once.
         case disconnect(CastConnectionError)
     }
@@ -30,10 +32,13 @@ public struct CastChannelStateMachine: Sendable {
 
     public private(set) var phase = Phase.opening
     public let sourceID: String
-    private let userAgent: String
+    private let sender: CastSender
+    private let appConnections: CastConnectionType
     private let timeouts: CastTimeouts
 
     private var connections: Set<String> = []
+    /// The protocol version that each end of a virtual connection agreed to; none where it was not asked, or is silent.
+    public private(set) var protocolVersions: [String: Int] = [:]
     private var pending: [CastRequestID: Pending] = [:]
     private var lastRequestID = 0
     private var lastHeard: Int64
@@ -42,10 +47,15 @@ public struct CastChannelStateMachine: Sendable {
 
     /// - Parameters:
     ///   - sourceID: this sender's id, unique among the senders of the device.
-    ///   - userAgent: how it calls itself.
-    public init(sourceID: String, userAgent: String, timeouts: CastTimeouts = CastTimeouts(), now: Int64) {
+    ///   - sender: who it is.
+    ///   - appConnections: how much its connections to apps count; the one to the device is always a strong one.
+    public init(
+        sourceID: String, sender: CastSender, appConnections: CastConnectionType = .strong,
+        timeouts: CastTimeouts = CastTimeouts(), now: Int64
+    ) {
         self.sourceID = sourceID
-        self.userAgent = userAgent
+        self.sender = sender
+        self.appConnections = appConnections
         self.timeouts = timeouts
         lastHeard = now
         lastSent = now
@@ -77,20 +87,40 @@ public struct CastChannelStateMachine: Sendable {
     public mutating func connect(to destination: String, now: Int64) -> [Action] {
         if case .closed = phase { return [] }
         guard !destination.isEmpty, connections.insert(destination).inserted else { return [] }
-        return [send(.connect(userAgent: userAgent), to: destination, now: now)]
+        let type = destination == CastAddress.platformReceiver ? .strong : appConnections
+        return [send(.connect(sender, type), to: destination, now: now)]
     }
+
+    /// Whether there is a virtual connection, as far as both ends have said.
+    public func isConnected(to destination: String) -> Bool { connections.contains(destination) }
 
     /// Closes a virtual connection; what is asked over it ends as cancelled.
     public mutating func disconnect(from destination: String, now: Int64) -> [Action] {
         if case .closed = phase { return [] }
-        guard connections.remove(destination) != nil else { return [] }
-        return finish(.cancelled) { $0.destination == destination } + [send(.close, to: destination, now: now)]
+        guard forget(destination) else { return [] }
+        return finish(.cancelled) { $0.destination == destination }
+            + [send(.close(.closedBySelf), to: destination, now: now)]
     }
 
     /// An app has gone, as the device's status says; there is nobody left to say goodbye to.
     public mutating func appVanished(_ transport: String) -> [Action] {
-        connections.remove(transport)
+        _ = forget(transport)
         return finish(.failed(.appClosed)) { $0.destination == transport }
+    }
+
+    /// Says something that nobody answers to by an id: the messages of custom channels.
+    ///
+    /// Throws `CastFramingError` where it cannot be sent. Without effect when the channel is closed.
+    public mutating func say(
+        _ payload: CastMessage.Payload, in namespace: String, to destination: String, now: Int64
+    ) throws(CastFramingError) -> [Action] {
+        if case .closed = phase { return [] }
+        let message = CastMessage(
+            sourceID: sourceID, destinationID: destination, namespace: namespace, payload: payload)
+        try CastFraming.check(message)
+        let actions = connect(to: destination, now: now)
+        lastSent = now
+        return actions + [.send(message)]
     }
 
     /// Asks something, after the CONNECT that must come before anything else on that pair of ids.
@@ -107,7 +137,10 @@ public struct CastChannelStateMachine: Sendable {
             return (id, [.finish(id, .failed(.unsendable(error)))])
         }
         var actions = finish(.replaced) { $0.isReplaced(by: request) }
-        actions += connect(to: request.destination, now: now)
+        guard pending.count < CastLimits.requestsInFlight else {
+            return (id, actions + [.finish(id, .failed(.tooManyRequests))])
+        }
+        if case .authenticate = request {} else { actions += connect(to: request.destination, now: now) }
         pending[id] = Pending(request: request, deadline: now + timeouts.limit(of: request))
         lastSent = now
         actions.append(.send(message))
@@ -121,28 +154,50 @@ public struct CastChannelStateMachine: Sendable {
         if case .closed = phase { return [] }
         // Whatever is heard proves that the device lives.
         lastHeard = now
+        let isOurs = message.destinationID == sourceID || message.destinationID == CastAddress.broadcast
+        guard CastNamespace.own.contains(message.namespace) else { return isOurs ? [.hand(message)] : [] }
         let inbound = CastInbound(message)
         if message.namespace == CastNamespace.heartbeat {
             // Heartbeats of real devices carry the address of their transport, not ours.
             let asker = message.sourceID.isEmpty ? CastAddress.platformReceiver : message.sourceID
             return inbound == .ping ? [send(.pong, to: asker, now: now)] : []
         }
-        guard message.destinationID == sourceID || message.destinationID == CastAddress.broadcast else { return [] }
+        guard isOurs else { return [] }
         var actions: [Action]
         switch inbound {
         case .close: return closed(message.sourceID, inbound)
+        case .connected(let version):
+            if connections.contains(message.sourceID) { protocolVersions[message.sourceID] = version }
+            actions = []
         case .receiverStatus(let status, let id): actions = receiverStatus(status, id)
         case .launchStatus(let status, let id): actions = launchStatus(status, id, now: now)
-        case .launchError(let reason, let id):
-            actions = settle(id, .failed(.launchFailed(reason: reason))) {
-                if case .receiver(.launch) = $0 { true } else { false }
-            }
+        case .launchError(let reason, let extended, let id): actions = launchError(reason, extended, id)
         case .appAvailability(let answers, let id):
             actions = settle(id, .completed(.appAvailability(answers))) {
                 if case .receiver(.getAppAvailability) = $0 { true } else { false }
             }
+        case .multizone(let news, let id): actions = multizone(news, id)
+        case .deviceInformation(let information, let id):
+            actions = settle(id, .completed(.deviceInformation(information))) { $0 == .deviceInformation }
+        case .eurekaInformation(let information, let id):
+            actions = settle(
+                id,
+                information.isAnswer
+                    ? .completed(.eurekaInformation(information))
+                    : .failed(.invalidRequest(reason: information.responseText))
+            ) { $0 == .eurekaInformation }
         case .mediaStatus(let updates, let id):
             actions = settle(id, .completed(.mediaStatus(updates))) { Self.isMedia($0, from: message.sourceID) }
+        case .queueItemIDs(let ids, let sequence, let id):
+            actions = settle(id, .completed(.queueItemIDs(ids, sequenceNumber: sequence))) {
+                Self.isMedia($0, from: message.sourceID)
+            }
+        case .queueItems(let items, let id):
+            actions = settle(id, .completed(.queueItems(items))) { Self.isMedia($0, from: message.sourceID) }
+        case .queueChange(let change, let id):
+            actions = settle(id, .completed(.queueChange(change))) { Self.isMedia($0, from: message.sourceID) }
+        case .storedSession(let stored, let id):
+            actions = settle(id, .completed(.storedSession(stored))) { Self.isMedia($0, from: message.sourceID) }
         case .loadFailed(let failure, let id):
             actions = loadEnded(.failed(.loadFailed(failure)), id, from: message.sourceID)
         case .loadCancelled(let id): actions = loadEnded(.replaced, id, from: message.sourceID)
@@ -150,6 +205,11 @@ public struct CastChannelStateMachine: Sendable {
             actions = settle(id, .failed(.invalidPlayerState)) { Self.isMedia($0, from: message.sourceID) }
         case .mediaError(let failure, let id):
             actions = settle(id, .failed(.mediaError(failure))) { Self.isMedia($0, from: message.sourceID) }
+        case .deviceAuthentication(let reply):
+            // The first answer counts: a second one finds nobody waiting.
+            actions = finish(.completed(.authentication(reply))) {
+                if case .authenticate = $0 { true } else { false }
+            }
         case .invalidRequest(let reason, let id):
             actions = settle(id, .failed(.invalidRequest(reason: reason))) { $0.namespace == message.namespace }
         default: actions = []
@@ -182,10 +242,11 @@ public struct CastChannelStateMachine: Sendable {
             // The platform last: its CLOSE may take the transport down.
             let others = connections.filter { $0 != CastAddress.platformReceiver }.sorted()
             for destination in others + [CastAddress.platformReceiver] where connections.contains(destination) {
-                actions.append(send(.close, to: destination, now: now))
+                actions.append(send(.close(.closedBySelf), to: destination, now: now))
             }
         }
         connections = []
+        protocolVersions = [:]
         phase = .closed(.ended)
         return actions + [.disconnect(.ended)]
     }
@@ -206,16 +267,22 @@ public struct CastChannelStateMachine: Sendable {
     private mutating func close(_ error: CastConnectionError) -> [Action] {
         let actions = finish(.failed(.connectionLost(error))) { _ in true }
         connections = []
+        protocolVersions = [:]
         phase = .closed(error)
         return actions + [.disconnect(error)]
     }
 
     private mutating func closed(_ source: String, _ inbound: CastInbound) -> [Action] {
-        connections.remove(source)
+        _ = forget(source)
+        let news = Action.deliver(inbound, source: source)
         // The platform's own CLOSE announces the end of the transport.
-        if source == CastAddress.platformReceiver { return close(.closedByPeer) }
-        return [.deliver(inbound, source: source)]
-            + finish(.failed(.appClosed)) { $0.destination == source }
+        if source == CastAddress.platformReceiver { return [news] + close(.closedByPeer) }
+        return [news] + finish(.failed(.appClosed)) { $0.destination == source }
+    }
+
+    private mutating func forget(_ destination: String) -> Bool {
+        protocolVersions[destination] = nil
+        return connections.remove(destination) != nil
     }
 
     private mutating func receiverStatus(_ status: CastReceiverStatus, _ id: CastRequestID) -> [Action] {
@@ -224,10 +291,10 @@ public struct CastChannelStateMachine: Sendable {
             guard case .receiver(let request) = entry.request else { continue }
             let answered =
                 switch request {
-                case .launch(let appID):
+                case .launch(let launch):
                     // An early status of the launch may come before the app can be talked to; and some receivers tell
                     // of the app by a broadcast only.
-                    status.application(appID: appID).map { !$0.transportID.isEmpty } ?? false
+                    status.application(appID: launch.appID).map { !$0.transportID.isEmpty } ?? false
                 case .stop(let sessionID?):
                     pendingID == id || status.application(sessionID: sessionID) == nil
                 case .stop(nil): pendingID == id || status.activeApplication == nil
@@ -248,10 +315,36 @@ public struct CastChannelStateMachine: Sendable {
         case "USER_PENDING_AUTHORIZATION":
             pending[id]?.deadline = now + timeouts.authorization
             return [.launchNeedsConsent(id)]
-        case let refusal where refusal.contains("NOT_ALLOWED") || refusal.contains("DENIED"):
+        case let refusal where CastLaunchProblem(word: refusal).isRefusal:
             return finish(id, .failed(.launchDenied(status: status)))
         default: return []
         }
+    }
+
+    /// Newer devices put the refusal of a person into the second field.
+    private mutating func launchError(_ reason: String?, _ extended: String?, _ id: CastRequestID) -> [Action] {
+        let refusal = [extended, reason].compactMap { $0 }.first { CastLaunchProblem(word: $0).isRefusal }
+        let failure: CastRequestFailure =
+            refusal.map { .launchDenied(status: $0) } ?? .launchFailed(reason: reason ?? extended)
+        return settle(id, .failed(failure)) { if case .receiver(.launch) = $0 { true } else { false } }
+    }
+
+    private mutating func multizone(_ news: CastMultizoneNews, _ id: CastRequestID) -> [Action] {
+        var actions = settle(id, .completed(.multizone(news))) {
+            if case .multizone = $0 { true } else { false }
+        }
+        // A member's volume may be answered by the news of it alone.
+        if case .memberUpdated(let member) = news {
+            actions += finish(.completed(.multizone(news))) { request in
+                switch request {
+                case .multizone(.setVolume(member.deviceID, let level)):
+                    member.volume?.level.map { abs($0 - level) < 0.05 } ?? false
+                case .multizone(.setMuted(member.deviceID, let muted)): member.volume?.muted == muted
+                default: false
+                }
+            }
+        }
+        return actions
     }
 
     /// LOAD_FAILED and LOAD_CANCELLED come with the id of the LOAD, or with none from receivers that failed late.
@@ -259,7 +352,7 @@ public struct CastChannelStateMachine: Sendable {
         _ result: CastRequestResult, _ id: CastRequestID, from source: String
     ) -> [Action] {
         let isLoad = { (request: CastRequest) in
-            if case .media(.load, source, _) = request { true } else { false }
+            if case .media(let request, source, _) = request { request.isLoad } else { false }
         }
         return id != 0 ? settle(id, result, where: isLoad) : finish(result, where: isLoad)
     }

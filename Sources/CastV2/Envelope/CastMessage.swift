@@ -47,4 +47,11 @@ public enum CastNamespace {
     public static let setup = prefix + "setup"
     public static let media = prefix + "media"
     public static let multizone = prefix + "multizone"
+    /// OFFER and ANSWER of Cast Streaming.
+    public static let webRTC = prefix + "webrtc"
+
+    /// Those that the channel itself speaks: what comes in any other is handed on as it is.
+    static let own: Set = [
+        connection, heartbeat, deviceAuthentication, receiver, discovery, setup, media, multizone,
+    ]
 }

@@ -1,8 +1,8 @@
 import Foundation
 import SwiftProtobuf
 
-/// The question whether a device is a real one (`Protocols/cast` section 8). Only the messages: what a sender must check
-/// of the answer needs the certificate of the TLS connection, which `CastSession.peerCertificate` has.
+/// The question whether a device is a real one (`Protocols/cast` section 8). What a sender must check of the answer is in
+/// `CastIdentityVerifier`.
 public struct CastAuthenticationChallenge: Sendable, Hashable {
     /// What the device must sign before the certificate, against replay; empty to have the certificate alone signed.
     public var nonce: [UInt8]
@@ -13,15 +13,27 @@ public struct CastAuthenticationChallenge: Sendable, Hashable {
         self.wantsSHA256 = wantsSHA256
     }
 
-    public func message(from source: String) throws -> CastMessage {
+    /// Bytes of a nonce, as other senders have it.
+    public static let nonceLength = 16
+
+    /// A challenge that nobody can have an old answer to.
+    public static func fresh() -> CastAuthenticationChallenge {
+        var random = SystemRandomNumberGenerator()
+        return CastAuthenticationChallenge(
+            nonce: (0..<nonceLength).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+    }
+
+    public func message(from source: String) -> CastMessage {
         var challenge = Router_Cast_AuthChallenge()
         if !nonce.isEmpty { challenge.senderNonce = Data(nonce) }
         if wantsSHA256 { challenge.hashAlgorithm = .sha256 }
         var wire = Router_Cast_DeviceAuthMessage()
         wire.challenge = challenge
+        // No field of it is required, so that nothing can be missing.
+        let payload: [UInt8] = (try? wire.serializedBytes()) ?? []
         return CastMessage(
             sourceID: source, destinationID: CastAddress.platformReceiver,
-            namespace: CastNamespace.deviceAuthentication, payload: .binary(try wire.serializedBytes()))
+            namespace: CastNamespace.deviceAuthentication, payload: .binary(payload))
     }
 }
 
@@ -29,6 +41,12 @@ public struct CastAuthenticationChallenge: Sendable, Hashable {
 public enum CastAuthenticationReply: Sendable, Hashable {
     case response(Response)
     case refused(Refusal)
+    /// A text payload, whatever it says.
+    case notBinary
+    /// Bytes that are no message of this namespace, or lack what must be there.
+    case unreadable
+    /// A message with neither a response nor an error.
+    case empty
 
     public struct Response: Sendable, Hashable {
         public var signature: [UInt8]
@@ -48,13 +66,24 @@ public enum CastAuthenticationReply: Sendable, Hashable {
         case signatureAlgorithmUnavailable
     }
 
-    /// Nil where the payload is no answer.
-    public init?(payload: [UInt8]) {
-        guard let wire = try? Router_Cast_DeviceAuthMessage(serializedBytes: payload, partial: true) else { return nil }
+    /// Whatever came: what is no answer says so.
+    public init(_ payload: CastMessage.Payload) {
+        guard case .binary(let bytes) = payload else {
+            self = .notBinary
+            return
+        }
+        guard let wire = try? Router_Cast_DeviceAuthMessage(serializedBytes: bytes, partial: true) else {
+            self = .unreadable
+            return
+        }
         if wire.hasError {
             self = .refused(Refusal(rawValue: wire.error.errorType.rawValue) ?? .internalError)
         } else if wire.hasResponse {
             let response = wire.response
+            guard response.hasSignature, response.hasClientAuthCertificate else {
+                self = .unreadable
+                return
+            }
             self = .response(
                 Response(
                     signature: Array(response.signature), certificate: Array(response.clientAuthCertificate),
@@ -62,7 +91,7 @@ public enum CastAuthenticationReply: Sendable, Hashable {
                     nonce: Array(response.senderNonce), usesPSS: response.signatureAlgorithm == .rsassaPss,
                     usesSHA256: response.hashAlgorithm == .sha256, revocationList: Array(response.crl)))
         } else {
-            return nil
+            self = .empty
         }
     }
 }

@@ -103,6 +103,14 @@ public enum CastJSON: Sendable, Hashable, Codable {
         }
     }
 
+    /// The value, or nil for null: which is how devices say that there is none.
+    public var present: CastJSON? { isNull ? nil : self }
+
+    /// Whole numbers of a list, without what is none; nil where there is no list.
+    public var ints: [Int]? {
+        if case .array(let array) = self { array.compactMap(\.int) } else { nil }
+    }
+
     public var object: [String: CastJSON]? {
         if case .object(let object) = self { object } else { nil }
     }
@@ -137,5 +145,8 @@ extension [String: CastJSON] {
     mutating func put(_ key: String, _ value: Int?) { if let value { self[key] = .number(Double(value)) } }
     mutating func put(_ key: String, _ value: Double?) { if let value { self[key] = .number(value) } }
     mutating func put(_ key: String, _ value: Bool?) { if let value { self[key] = .bool(value) } }
+    mutating func put(_ key: String, _ value: [Int]?) {
+        if let value { self[key] = .array(value.map { .number(Double($0)) }) }
+    }
     mutating func put(_ key: String, _ value: CastJSON?) { if let value { self[key] = value } }
 }

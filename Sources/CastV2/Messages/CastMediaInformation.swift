@@ -1,9 +1,28 @@
-/// What a receiver is asked to play, or says that it plays (`Protocols/cast` section 7).
+/// What a receiver is asked to play, or says that it plays (`Protocols/cast` sections 7 and 12).
 public struct CastMediaInformation: Sendable, Hashable {
     public enum StreamType: String, Sendable, Hashable {
         case none = "NONE"
         case buffered = "BUFFERED"
         case live = "LIVE"
+    }
+
+    /// How the segments of an HLS stream are packed, which a receiver cannot always tell by itself.
+    public enum HLSSegmentFormat: String, Sendable, Hashable, CaseIterable {
+        case aac, ac3, mp3, ts
+        case tsAAC = "ts_aac"
+        case eac3 = "e_ac3"
+        case fmp4
+    }
+
+    public enum HLSVideoSegmentFormat: String, Sendable, Hashable, CaseIterable {
+        case mpeg2TS = "mpeg2_ts"
+        case fmp4
+    }
+
+    public enum Category: String, Sendable, Hashable, CaseIterable {
+        case audio = "AUDIO"
+        case video = "VIDEO"
+        case image = "IMAGE"
     }
 
     /// The URL, for apps that know no other ids.
@@ -16,6 +35,21 @@ public struct CastMediaInformation: Sendable, Hashable {
     public var duration: Double?
     public var metadata: CastMediaMetadata?
     public var customData: CastJSON?
+    /// What the receiver's app finds the item by.
+    public var entity: String?
+    public var atvEntity: String?
+    public var hlsSegmentFormat: HLSSegmentFormat?
+    public var hlsVideoSegmentFormat: HLSVideoSegmentFormat?
+    public var category: Category?
+    /// Of a live stream: when its time 0 was, in seconds since 1970.
+    public var startAbsoluteTime: Double?
+    public var tracks: [CastMediaTrack] = []
+    public var textTrackStyle: CastTextTrackStyle?
+    public var breaks: [CastMediaBreak] = []
+    public var breakClips: [CastMediaBreakClip] = []
+    public var vmapAdsRequest: CastVASTAdsRequest?
+    /// Likes and the like, as the app has them.
+    public var userActionStates: [CastJSON] = []
 
     public init(
         contentID: String, contentURL: String? = nil, contentType: String, streamType: StreamType? = nil,
@@ -37,6 +71,18 @@ public struct CastMediaInformation: Sendable, Hashable {
         fields.put("duration", duration)
         fields.put("metadata", metadata?.json)
         fields.put("customData", customData)
+        fields.put("entity", entity)
+        fields.put("atvEntity", atvEntity)
+        fields.put("hlsSegmentFormat", hlsSegmentFormat?.rawValue)
+        fields.put("hlsVideoSegmentFormat", hlsVideoSegmentFormat?.rawValue)
+        fields.put("mediaCategory", category?.rawValue)
+        fields.put("startAbsoluteTime", startAbsoluteTime)
+        if !tracks.isEmpty { fields["tracks"] = .array(tracks.map(\.json)) }
+        fields.put("textTrackStyle", textTrackStyle?.json)
+        if !breaks.isEmpty { fields["breaks"] = .array(breaks.map(\.json)) }
+        if !breakClips.isEmpty { fields["breakClips"] = .array(breakClips.map(\.json)) }
+        fields.put("vmapAdsRequest", vmapAdsRequest?.json)
+        if !userActionStates.isEmpty { fields["userActionStates"] = .array(userActionStates) }
         return .object(fields)
     }
 
@@ -49,8 +95,20 @@ public struct CastMediaInformation: Sendable, Hashable {
             streamType: json["streamType"].string.flatMap { StreamType(rawValue: $0.uppercased()) },
             // Live streams come with -1 from some receivers.
             duration: json["duration"].double.flatMap { $0 >= 0 ? $0 : nil },
-            metadata: CastMediaMetadata(json: json["metadata"]),
-            customData: json["customData"].isNull ? nil : json["customData"])
+            metadata: CastMediaMetadata(json: json["metadata"]), customData: json["customData"].present)
+        entity = json["entity"].string
+        atvEntity = json["atvEntity"].string
+        hlsSegmentFormat = json["hlsSegmentFormat"].string.flatMap { HLSSegmentFormat(rawValue: $0.lowercased()) }
+        hlsVideoSegmentFormat = json["hlsVideoSegmentFormat"].string
+            .flatMap { HLSVideoSegmentFormat(rawValue: $0.lowercased()) }
+        category = json["mediaCategory"].string.flatMap { Category(rawValue: $0.uppercased()) }
+        startAbsoluteTime = json["startAbsoluteTime"].double
+        tracks = json["tracks"].elements.compactMap(CastMediaTrack.init(json:))
+        textTrackStyle = CastTextTrackStyle(json: json["textTrackStyle"])
+        breaks = json["breaks"].elements.compactMap(CastMediaBreak.init(json:))
+        breakClips = json["breakClips"].elements.compactMap(CastMediaBreakClip.init(json:))
+        vmapAdsRequest = CastVASTAdsRequest(json: json["vmapAdsRequest"])
+        userActionStates = json["userActionStates"].elements
     }
 }
 

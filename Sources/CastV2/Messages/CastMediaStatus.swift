@@ -25,6 +25,88 @@ public struct CastMediaCommands: OptionSet, Sendable, Hashable {
     public static let seek = CastMediaCommands(rawValue: 2)
     public static let streamVolume = CastMediaCommands(rawValue: 4)
     public static let streamMute = CastMediaCommands(rawValue: 8)
+    /// Old ones, for skipping by a receiver's own number of seconds.
+    public static let skipForward = CastMediaCommands(rawValue: 16)
+    public static let skipBackward = CastMediaCommands(rawValue: 32)
+    public static let queueNext = CastMediaCommands(rawValue: 64)
+    public static let queuePrevious = CastMediaCommands(rawValue: 128)
+    public static let queueShuffle = CastMediaCommands(rawValue: 256)
+    public static let skipAd = CastMediaCommands(rawValue: 512)
+    public static let repeatAll = CastMediaCommands(rawValue: 1024)
+    public static let repeatOne = CastMediaCommands(rawValue: 2048)
+    public static let editTracks = CastMediaCommands(rawValue: 4096)
+    public static let playbackRate = CastMediaCommands(rawValue: 8192)
+    public static let like = CastMediaCommands(rawValue: 16_384)
+    public static let dislike = CastMediaCommands(rawValue: 32_768)
+    public static let follow = CastMediaCommands(rawValue: 65_536)
+    public static let unfollow = CastMediaCommands(rawValue: 131_072)
+    public static let streamTransfer = CastMediaCommands(rawValue: 262_144)
+    public static let lyrics = CastMediaCommands(rawValue: 524_288)
+
+    /// Each bit with a name that stays the same.
+    public static let named: [(name: String, command: CastMediaCommands)] = [
+        ("pause", .pause), ("seek", .seek), ("streamVolume", .streamVolume), ("streamMute", .streamMute),
+        ("skipForward", .skipForward), ("skipBackward", .skipBackward), ("queueNext", .queueNext),
+        ("queuePrevious", .queuePrevious), ("queueShuffle", .queueShuffle), ("skipAd", .skipAd),
+        ("repeatAll", .repeatAll), ("repeatOne", .repeatOne), ("editTracks", .editTracks),
+        ("playbackRate", .playbackRate), ("like", .like), ("dislike", .dislike), ("follow", .follow),
+        ("unfollow", .unfollow), ("streamTransfer", .streamTransfer), ("lyrics", .lyrics),
+    ]
+
+    /// The names of the bits that are set. A bit that nobody knows has none.
+    public var names: [String] { Self.named.filter { contains($0.command) }.map(\.name) }
+}
+
+/// The part of a live stream that can be played now (C11), in seconds of the stream's own time.
+public struct CastLiveRange: Sendable, Hashable {
+    public var start: Double
+    public var end: Double
+    /// Its beginning goes away as its end grows.
+    public var isMovingWindow: Bool
+    /// The stream has ended, and the range stands still.
+    public var isLiveDone: Bool
+
+    public init(start: Double, end: Double, isMovingWindow: Bool = false, isLiveDone: Bool = false) {
+        self.start = start
+        self.end = max(start, end)
+        self.isMovingWindow = isMovingWindow
+        self.isLiveDone = isLiveDone
+    }
+
+    /// A range without both its ends is none.
+    public init?(json: CastJSON) {
+        guard let start = json["start"].double, let end = json["end"].double else { return nil }
+        self.init(
+            start: start, end: end, isMovingWindow: json["isMovingWindow"].bool ?? false,
+            isLiveDone: json["isLiveDone"].bool ?? false)
+    }
+}
+
+/// The picture as it is decoded (C13).
+public struct CastVideoInformation: Sendable, Hashable {
+    /// `hdrType`.
+    public enum DynamicRange: String, Sendable, Hashable, CaseIterable {
+        case sdr, hdr, dv
+    }
+
+    /// Pixels.
+    public var width: Int
+    public var height: Int
+    /// As the device says it, in lower case; `DynamicRange` has the known ones.
+    public var hdrType: String?
+
+    public init(width: Int, height: Int, hdrType: String? = nil) {
+        self.width = width
+        self.height = height
+        self.hdrType = hdrType
+    }
+
+    public var dynamicRange: DynamicRange? { hdrType.flatMap(DynamicRange.init(rawValue:)) }
+
+    public init?(json: CastJSON) {
+        guard let width = json["width"].int, let height = json["height"].int, width > 0, height > 0 else { return nil }
+        self.init(width: width, height: height, hdrType: json["hdrType"].string?.lowercased())
+    }
 }
 
 /// One entry of MEDIA_STATUS as it came: what is nil was not said, and stays as it was (`Protocols/cast` section 7).
@@ -40,6 +122,18 @@ public struct CastMediaStatusUpdate: Sendable, Hashable {
     public var media: CastMediaInformation?
     /// The `extendedStatus` of LOADING: what comes next, while the rest may still speak of the item before.
     public var loading: Loading?
+    public var activeTrackIDs: [Int]?
+    public var currentItemID: Int?
+    public var loadingItemID: Int?
+    public var preloadedItemID: Int?
+    /// The items about the current one, at most a handful.
+    public var items: [CastQueueItem]?
+    public var queueData: CastQueueData?
+    public var repeatMode: CastRepeatMode?
+    public var liveRange: CastLiveRange?
+    public var video: CastVideoInformation?
+    public var breakStatus: CastBreakStatus?
+    public var customData: CastJSON?
 
     /// What is being loaded, as far as it is said.
     public struct Loading: Sendable, Hashable {
@@ -83,6 +177,17 @@ public struct CastMediaStatusUpdate: Sendable, Hashable {
                 mediaSessionID: extended["mediaSessionId"].int ?? mediaSessionID,
                 media: CastMediaInformation(json: extended["media"]))
         }
+        activeTrackIDs = json["activeTrackIds"].ints
+        currentItemID = json["currentItemId"].int
+        loadingItemID = json["loadingItemId"].int
+        preloadedItemID = json["preloadedItemId"].int
+        if case .array(let list) = json["items"] { items = list.compactMap(CastQueueItem.init(json:)) }
+        queueData = CastQueueData(json: json["queueData"])
+        repeatMode = json["repeatMode"].string.flatMap { CastRepeatMode(rawValue: $0.uppercased()) }
+        liveRange = CastLiveRange(json: json["liveSeekableRange"])
+        video = CastVideoInformation(json: json["videoInfo"])
+        breakStatus = CastBreakStatus(json: json["breakStatus"])
+        customData = json["customData"].present
     }
 }
 
@@ -99,6 +204,20 @@ public struct CastMediaStatus: Sendable, Hashable {
     public var supportedMediaCommands: CastMediaCommands?
     public var volume: CastVolume?
     public var media: CastMediaInformation?
+    public var activeTrackIDs: [Int] = []
+    public var currentItemID: Int?
+    public var loadingItemID: Int?
+    public var preloadedItemID: Int?
+    public var queueData: CastQueueData?
+    public var repeatMode: CastRepeatMode?
+    public var liveRange: CastLiveRange?
+    /// When `liveRange` was reported, in nanoseconds of the session's clock.
+    public var liveRangeObserved: Int64 = 0
+    public var video: CastVideoInformation?
+    public var breakStatus: CastBreakStatus?
+    /// When `breakStatus` was reported, in nanoseconds of the session's clock.
+    public var breakObserved: Int64 = 0
+    public var customData: CastJSON?
 
     public init(
         mediaSessionID: Int, playerState: CastPlayerState = .idle, idleReason: CastIdleReason? = nil,

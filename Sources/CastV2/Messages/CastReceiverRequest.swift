@@ -1,7 +1,7 @@
 /// A request of the receiver namespace, to the device itself (`Protocols/cast` section 6).
 public enum CastReceiverRequest: Sendable, Hashable {
     case getStatus
-    case launch(appID: String)
+    case launch(CastLaunch)
     /// Stops one app; nil stops whatever runs.
     case stop(sessionID: String?)
     /// Device volume, 0 to 1.
@@ -14,17 +14,19 @@ public enum CastReceiverRequest: Sendable, Hashable {
         var fields: [String: CastJSON] = ["requestId": .number(Double(requestID))]
         switch self {
         case .getStatus: fields["type"] = "GET_STATUS"
-        case .launch(let appID):
+        case .launch(let launch):
             fields["type"] = "LAUNCH"
-            fields["appId"] = .string(appID)
-            fields["language"] = "en"
-            fields["supportedAppTypes"] = ["WEB", "ANDROID_TV"]
+            fields["appId"] = .string(launch.appID)
+            fields["language"] = .string(launch.language)
+            fields["supportedAppTypes"] = .array(launch.supportedAppTypes.map(CastJSON.string))
+            fields.put("appParams", launch.parameters)
+            fields.put("credentials", launch.credentials)
         case .stop(let sessionID):
             fields["type"] = "STOP"
             fields.put("sessionId", sessionID)
         case .setVolume(let level):
             fields["type"] = "SET_VOLUME"
-            fields["volume"] = ["level": .number(level.isNaN ? 0 : min(1, max(0, level)))]
+            fields["volume"] = CastVolume.json(level: level)
         case .setMuted(let muted):
             fields["type"] = "SET_VOLUME"
             fields["volume"] = ["muted": .bool(muted)]
@@ -34,4 +36,9 @@ public enum CastReceiverRequest: Sendable, Hashable {
         }
         return .object(fields)
     }
+}
+
+extension CastVolume {
+    /// A level to set, 0 to 1; what is no number is 0, never full.
+    static func json(level: Double) -> CastJSON { ["level": .number(level.isNaN ? 0 : min(1, max(0, level)))] }
 }

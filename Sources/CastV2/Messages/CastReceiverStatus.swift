@@ -72,13 +72,20 @@ public struct CastApplication: Sendable, Hashable {
             appID: appID, displayName: json["displayName"].string, sessionID: sessionID,
             transportID: json["transportId"].string ?? "", statusText: json["statusText"].string,
             isIdleScreen: json["isIdleScreen"].bool ?? (appID == Self.backdropID),
-            namespaces: json["namespaces"].elements.compactMap { $0["name"].string })
+            namespaces: json["namespaces"].elements.compactMap { $0["name"].string ?? $0.string })
     }
 }
 
 /// A volume as devices and streams report it.
 public struct CastVolume: Sendable, Hashable {
-    public enum ControlType: String, Sendable, Hashable { case attenuation, fixed, master }
+    public enum ControlType: String, Sendable, Hashable {
+        /// The device weakens its own sound.
+        case attenuation
+        /// Nothing that a sender can change.
+        case fixed
+        /// The volume of the whole set, as a television's own remote control changes it.
+        case master
+    }
 
     /// 0 to 1.
     public var level: Double?
@@ -94,6 +101,18 @@ public struct CastVolume: Sendable, Hashable {
         self.muted = muted
         self.controlType = controlType
         self.stepInterval = stepInterval
+    }
+
+    /// Whether a sender can change it. Devices that do not say so can.
+    public var isAdjustable: Bool { controlType != .fixed }
+
+    /// The level `steps` of the device's own steps up, or down; nil where it is fixed or not known.
+    public func level(stepping steps: Int) -> Double? {
+        guard isAdjustable, let level else { return nil }
+        let step = stepInterval ?? 0.05
+        // From step to step, so that up and down meet the same levels whatever was set in between.
+        let place = steps >= 0 ? (level / step + 1e-6).rounded(.down) : (level / step - 1e-6).rounded(.up)
+        return min(1, max(0, (place + Double(steps)) * step))
     }
 
     init(json: CastJSON) {

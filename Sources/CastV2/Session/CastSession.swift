@@ -10,21 +10,28 @@ public actor CastSession {
         public var port: Int
         /// Unique among the senders of the device.
         public var sourceID: String
-        public var userAgent: String
+        /// Who we are.
+        public var sender: CastSender
+        /// How much our connections to apps count: an onlooker's should not keep an app alive.
+        public var appConnections = CastConnectionType.strong
         public var timeouts: CastTimeouts
+        /// Sent before anything else; the answer is waited for by `authentication`.
+        public var challenge: CastAuthenticationChallenge?
         /// While something plays, its position is asked for after this many nanoseconds without news of it: players
         /// drift, and say so only when something happens.
         public var refreshPositionAfter: Int64 = 10_000_000_000
 
         public init(
             host: String, port: Int = 8009, sourceID: String = "client-\(Int.random(in: 10_000...999_999))",
-            userAgent: String = "router", timeouts: CastTimeouts = CastTimeouts()
+            userAgent: String = "router", timeouts: CastTimeouts = CastTimeouts(),
+            challenge: CastAuthenticationChallenge? = nil
         ) {
             self.host = host
             self.port = port
             self.sourceID = sourceID
-            self.userAgent = userAgent
+            sender = CastSender(userAgent: userAgent)
             self.timeouts = timeouts
+            self.challenge = challenge
         }
     }
 
@@ -34,21 +41,26 @@ public actor CastSession {
     public nonisolated let peerCertificate: [UInt8]
 
     private let configuration: Configuration
-    private let clock: CastClock
+    let clock: CastClock
     private let logger: Logger
-    private let connection: CastConnection
-    private var machine: CastChannelStateMachine
+    let connection: CastConnection
+    var machine: CastChannelStateMachine
     private var handles: [CastRequestID: CastRequestHandle] = [:]
     private var consents: [CastRequestID: @Sendable () -> Void] = [:]
-    private var state = CastSessionState()
+    var state = CastSessionState()
     private var readers: [Int: AsyncStream<CastSessionState>.Continuation] = [:]
     private var lastReader = 0
+    var listeners: [Int: ChannelListener] = [:]
+    var lastListener = 0
+    var rememberedTrims: [String: Double] = [:]
     private var positionNews: Int64
-    private var reconnectedApp = false
+    var reconnectedApp = false
+    private var streamingReaders: [AsyncStream<String>.Continuation] = []
     private var reading: Task<Void, Never>?
     private var timer: Task<Void, Never>?
     private var timerDeadline = Int64.max
     private let firstStatus: CastRequestHandle
+    private let firstAnswer: CastRequestHandle?
 
     /// Connects, opens the virtual connection and asks for the device's status, all in one go.
     ///
@@ -57,10 +69,13 @@ public actor CastSession {
         _ configuration: Configuration, clock: CastClock, logger: Logger
     ) async throws -> CastSession {
         var machine = CastChannelStateMachine(
-            sourceID: configuration.sourceID, userAgent: configuration.userAgent, timeouts: configuration.timeouts,
-            now: clock.now())
+            sourceID: configuration.sourceID, sender: configuration.sender,
+            appConnections: configuration.appConnections, timeouts: configuration.timeouts, now: clock.now())
+        let asked = configuration.challenge.map { machine.request(.authenticate($0), now: clock.now()) }
         let (statusID, actions) = machine.request(.receiver(.getStatus), now: clock.now())
-        let greeting = actions.compactMap { if case .send(let message) = $0 { message } else { nil } }
+        let greeting = ((asked?.actions ?? []) + actions).compactMap {
+            if case .send(let message) = $0 { message } else { nil }
+        }
         let deadline = clock.now() + configuration.timeouts.connect
         let connection = try await withThrowingTaskGroup(of: CastConnection.self) { group in
             group.addTask {
@@ -81,14 +96,15 @@ public actor CastSession {
             return try first.get()
         }
         let session = CastSession(
-            configuration, clock: clock, logger: logger, connection: connection, machine: machine, statusID: statusID)
+            configuration, clock: clock, logger: logger, connection: connection, machine: machine, statusID: statusID,
+            answerID: asked?.id)
         await session.start()
         return session
     }
 
     private init(
         _ configuration: Configuration, clock: CastClock, logger: Logger, connection: CastConnection,
-        machine: CastChannelStateMachine, statusID: CastRequestID
+        machine: CastChannelStateMachine, statusID: CastRequestID, answerID: CastRequestID?
     ) {
         self.configuration = configuration
         self.clock = clock
@@ -101,6 +117,8 @@ public actor CastSession {
         // The session does not exist yet when this request is made, so nobody can give it up through it.
         firstStatus = CastRequestHandle(id: statusID) { _ in }
         handles[statusID] = firstStatus
+        firstAnswer = answerID.map { id in CastRequestHandle(id: id) { _ in } }
+        if let firstAnswer { handles[firstAnswer.id] = firstAnswer }
     }
 
     private func start() async {
@@ -133,23 +151,37 @@ public actor CastSession {
 
     public var current: CastSessionState { state }
 
+    /// Requests that wait for an answer, those of the session itself with them.
+    public var requestsInFlight: Int { max(machine.pendingRequests, handles.count) }
+
     /// The device's first status, which `connect` asked for: proof that a Cast device is there.
     public func receiverStatus() async -> CastRequestResult { await firstStatus.result() }
+
+    /// The version of the virtual connection's protocol that its other end agreed to; nil where it said none.
+    public func protocolVersion(of destination: String = CastAddress.platformReceiver) -> Int? {
+        machine.protocolVersions[destination]
+    }
+
+    /// What the device answered to the challenge that `connect` sent; nil where none was sent.
+    public func authentication() async -> CastRequestResult? { await firstAnswer?.result() }
 
     // MARK: Requests
 
     /// Asks the device or an app something.
     public func request(_ request: CastRequest) async -> CastRequestHandle { await submit(request, consent: nil) }
 
-    private func submit(_ request: CastRequest, consent: (@Sendable () -> Void)?) async -> CastRequestHandle {
+    func submit(_ request: CastRequest, consent: (@Sendable () -> Void)?) async -> CastRequestHandle {
         let (id, actions) = machine.request(request, now: clock.now())
         let handle = CastRequestHandle(id: id) { [weak self] id in await self?.cancel(id) }
         handles[id] = handle
         consents[id] = consent
         // Whatever failed before has nothing to do with what is loaded now.
-        if case .media(.load, _, _) = request, state.mediaFailure != nil {
-            state.mediaFailure = nil
-            publish()
+        if case .media(let asked, _, _) = request {
+            state.media.asked(asked, id: id)
+            if asked.isLoad, state.mediaFailure != nil {
+                state.mediaFailure = nil
+                publish()
+            }
         }
         await apply(actions)
         return handle
@@ -167,59 +199,6 @@ public actor CastSession {
 
     private func cancel(_ id: CastRequestID) async { await apply(machine.cancel(id)) }
 
-    /// Joins the app if it runs, else launches it; then opens the connection to it and asks what it plays, without
-    /// waiting for an answer.
-    ///
-    /// - Parameter consent: told when a person must allow the launch at the device.
-    /// - Throws: `CastRequestFailure`, `CancellationError`.
-    public func launchOrJoin(
-        appID: String, consent: @escaping @Sendable () -> Void = {}
-    ) async throws -> CastAppSession {
-        if let app = state.runningApp, app.appID.lowercased() == appID.lowercased() { return app }
-        _ = try await Self.value(of: receiverStatus())
-        if let running = state.receiver?.application(appID: appID), !running.transportID.isEmpty {
-            return await attach(running, origin: .joined)
-        }
-        var retried = false
-        while true {
-            switch await launch(appID, consent: consent) {
-            case .completed(.receiverStatus(let status)):
-                guard let running = status.application(appID: appID) else {
-                    throw CastRequestFailure.launchFailed(reason: nil)
-                }
-                return await attach(running, origin: .launched)
-            // A device that was busy taking another app down says so, and means "again".
-            case .failed(.launchFailed(let reason)) where !retried && Self.isPassing(reason): retried = true
-            case let result:
-                _ = try Self.value(of: result)
-                throw CastRequestFailure.launchFailed(reason: nil)
-            }
-        }
-    }
-
-    private static func isPassing(_ reason: String?) -> Bool {
-        ["SYSTEM_ERROR", "CANCELLED"].contains(reason?.uppercased())
-    }
-
-    private func launch(_ appID: String, consent: @escaping @Sendable () -> Void) async -> CastRequestResult {
-        await submit(.receiver(.launch(appID: appID)), consent: consent).result()
-    }
-
-    private func attach(_ running: CastApplication, origin: CastAppSession.Origin) async -> CastAppSession {
-        let app = CastAppSession(
-            appID: running.appID, displayName: running.displayName, sessionID: running.sessionID,
-            transportID: running.transportID, origin: origin)
-        state.app = .running(app)
-        state.media = CastMediaTracker()
-        state.mediaFailure = nil
-        reconnectedApp = false
-        publish()
-        await apply(machine.connect(to: app.transportID, now: clock.now()))
-        // A running app may play already; a fresh one has nothing to tell.
-        if origin == .joined { _ = await media(.getStatus) }
-        return app
-    }
-
     /// The answer of a request that was taken; throws `CastRequestFailure` or `CancellationError` for every other end.
     public static func value(of result: CastRequestResult) throws -> CastReply {
         switch result {
@@ -233,9 +212,7 @@ public actor CastSession {
 
     /// Says goodbye and closes. With `stopApp`, the app is stopped first.
     public func end(stopApp: Bool) async {
-        if stopApp, let app = state.runningApp, case .open = state.connection {
-            _ = await request(.receiver(.stop(sessionID: app.sessionID))).result()
-        }
+        if stopApp, case .open = state.connection { _ = await self.stopApp() }
         await apply(machine.end(now: clock.now()))
         await connection.close()
         reading?.cancel()
@@ -248,7 +225,28 @@ public actor CastSession {
 
     // MARK: Events
 
+    /// What the app says of Cast Streaming from now on; finishes with the connection.
+    public func streamingTexts() -> AsyncStream<String> {
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingOldest(64))
+        if case .open = state.connection { streamingReaders.append(continuation) } else { continuation.finish() }
+        return stream
+    }
+
+    /// Says something of Cast Streaming to the app. Without effect where none runs.
+    public func sayStreaming(_ text: String) {
+        guard let app = state.runningApp else { return }
+        let message = CastMessage(
+            sourceID: configuration.sourceID, destinationID: app.transportID, namespace: CastNamespace.streaming,
+            payload: .text(text))
+        try? connection.send([message])
+    }
+
     private func received(_ message: CastMessage) async {
+        if message.namespace == CastNamespace.streaming, message.sourceID == state.runningApp?.transportID,
+            let text = message.text
+        {
+            streamingReaders.removeAll { if case .terminated = $0.yield(text) { true } else { false } }
+        }
         logger.trace("received", metadata: ["namespace": "\(message.namespace)", "source": "\(message.sourceID)"])
         await apply(machine.received(message, now: clock.now()))
     }
@@ -256,7 +254,7 @@ public actor CastSession {
     private func transportClosed(_ error: CastConnectionError) async { await apply(machine.transportClosed(error)) }
 
     /// Does what the machine says. Everything that changes state is done before anybody is waited for.
-    private func apply(_ actions: [CastChannelStateMachine.Action]) async {
+    func apply(_ actions: [CastChannelStateMachine.Action]) async {
         var outgoing: [CastMessage] = []
         var ended: [(CastRequestHandle, CastRequestResult)] = []
         var again: [CastChannelStateMachine.Action] = []
@@ -266,13 +264,20 @@ public actor CastSession {
             case .send(let message): outgoing.append(message)
             case .finish(let id, let result):
                 consents[id] = nil
+                state.media.ended(id, result)
                 if let handle = handles.removeValue(forKey: id) { ended.append((handle, result)) }
             case .launchNeedsConsent(let id): consents[id]?()
             case .deliver(let inbound, let source):
                 again += deliver(inbound, from: source)
                 news = true
+            case .hand(let message): hand(message)
             case .disconnect(let error):
                 state.connection = .closed(error)
+                endChannels(error)
+                // One line, and no more: devices restart at night, and that is nobody's fault.
+                if error != .ended, let end = state.end {
+                    logger.info("connection over: \(end)", metadata: ["device": "\(remoteAddress)"])
+                }
                 news = true
             }
         }
@@ -282,6 +287,8 @@ public actor CastSession {
         if case .closed = state.connection {
             for reader in readers.values { reader.finish() }
             readers = [:]
+            for reader in streamingReaders { reader.finish() }
+            streamingReaders = []
             timer?.cancel()
         } else {
             arm()
@@ -299,9 +306,15 @@ public actor CastSession {
         case .mediaStatus(let updates, _) where source == state.runningApp?.transportID:
             state.media.apply(updates, now: now)
             positionNews = now
+        case .queueItemIDs, .queueItems, .queueChange:
+            if source == state.runningApp?.transportID { state.media.apply(inbound) }
         case .loadFailed(let failure, _), .mediaError(let failure, _):
             if source == state.runningApp?.transportID { state.mediaFailure = failure }
-        case .close where source == state.runningApp?.transportID:
+        case .multizone(let multizone, _): follow(multizone)
+        case .close(let reason) where source == CastAddress.platformReceiver:
+            state.goodbye = reason.map { CastCloseReason(rawValue: $0) ?? .unknown }
+        case .close(let reason) where source == state.runningApp?.transportID:
+            state.appGoodbye = reason.map { CastCloseReason(rawValue: $0) ?? .unknown }
             // The app is gone, or only tired of us: the device knows.
             return ask(.receiver(.getStatus))
         default: break
@@ -309,29 +322,12 @@ public actor CastSession {
         return []
     }
 
-    private func followApp(_ status: CastReceiverStatus) -> [CastChannelStateMachine.Action] {
-        guard let app = state.runningApp else { return [] }
-        guard status.application(sessionID: app.sessionID) != nil else {
-            state.app = .gone(by: status.activeApplication)
-            return machine.appVanished(app.transportID)
-        }
-        // Closed by an app that still runs: one more try to talk to it.
-        let actions = machine.connect(to: app.transportID, now: clock.now())
-        guard !actions.isEmpty else { return [] }
-        if reconnectedApp {
-            state.app = .gone(by: nil)
-            return []
-        }
-        reconnectedApp = true
-        return actions + ask(.media(.getStatus, transport: app.transportID, session: app.sessionID))
-    }
-
     /// A request of the session's own, whose answer is of interest as state only.
-    private func ask(_ request: CastRequest) -> [CastChannelStateMachine.Action] {
+    func ask(_ request: CastRequest) -> [CastChannelStateMachine.Action] {
         machine.request(request, now: clock.now()).actions
     }
 
-    private func publish() {
+    func publish() {
         state.revision += 1
         for reader in readers.values { reader.yield(state) }
     }

@@ -38,6 +38,10 @@ public struct CastConnection: Sendable {
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.seconds(60))
             .channelOption(.socketOption(.tcp_nodelay), value: 1)
+            .channelOption(
+                .writeBufferWaterMark,
+                value: .init(low: CastLimits.unsentBytes / 2, high: CastLimits.unsentBytes)
+            )
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let tls = try NIOSSLClientHandler(context: context, serverHostname: nil)
@@ -78,6 +82,9 @@ public struct CastConnection: Sendable {
         guard !frames.isEmpty else { return }
         channel.writeAndFlush(ByteBuffer(bytes: frames), promise: nil)
     }
+
+    /// Whether the device keeps up with what is sent: false while `CastLimits.unsentBytes` wait to leave.
+    public var takesMore: Bool { channel.isWritable || !channel.isActive }
 
     /// Closes after what was queued. Returns when it is closed.
     public func close() async {

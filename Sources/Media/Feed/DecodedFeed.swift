@@ -20,7 +20,8 @@ final class DecodedFeed: AudioFeed {
 
     func packets(_ format: AudioPacketFormat, from frame: Int64) async throws -> any AudioPacketCursor {
         try await buffer.prepare(format)
-        return PacketCursor(feed: self, buffer: buffer, format: format, from: max(0, frame))
+        let first = await buffer.packet(format, at: max(0, frame))
+        return PacketCursor(feed: self, buffer: buffer, format: format, first: first)
     }
 
     func retained() async -> Range<Int64> { await buffer.retained }
@@ -39,11 +40,11 @@ actor PacketCursor: AudioPacketCursor {
     private var ready: [AudioPacket] = []
     private var taken = 0
 
-    init(feed: DecodedFeed, buffer: FeedBuffer, format: AudioPacketFormat, from frame: Int64) {
+    init(feed: DecodedFeed, buffer: FeedBuffer, format: AudioPacketFormat, first: Int64) {
         self.feed = feed
         self.buffer = buffer
         self.format = format
-        index = frame / Int64(format.framesPerPacket)
+        index = first
     }
 
     func next() async throws -> AudioPacket? {

@@ -72,24 +72,26 @@ actor FeedBuffer {
     /// Throws `unsupported` for what cannot be encoded.
     func prepare(_ format: AudioPacketFormat) throws {
         guard tracks[format] == nil else { return }
-        guard format.sampleRate == Self.sampleRate, format.channels == 2, (1...4096).contains(format.framesPerPacket)
-        else {
+        guard PacketTrack.supports(format, feedRate: Self.sampleRate) else {
             throw RouterError(
-                .unsupported, "audio can be sent as 44,100 Hz stereo only, and the receiver asked for another form",
+                .unsupported,
+                "audio can be sent as 44,100 Hz stereo, or as Opus, and the receiver asked for another form",
                 scope: .item)
         }
-        tracks[format] = try PacketTrack(format, windowFrames: window.capacity)
+        tracks[format] = try PacketTrack(format, feedRate: Self.sampleRate, windowFrames: window.capacity)
     }
+
+    /// The number of the packet in whose time a frame of the feed is; the format must be prepared.
+    func packet(_ format: AudioPacketFormat, at frame: Int64) -> Int64 { tracks[format]?.packet(at: frame) ?? 0 }
 
     /// Up to `limit` packets from number `index` on, at least one, waiting where need be; empty after the last.
     func packets(_ format: AudioPacketFormat, from index: Int64, limit: Int) async throws -> [AudioPacket] {
-        let size = Int64(format.framesPerPacket)
         guard let track = tracks[format] else { return [] }
         while true {
-            let first = max(index, (window.start + size - 1) / size)
-            let ready = finished ? (window.end + size - 1) / size : window.end / size
-            let last = min(ready, first + Int64(limit))
-            advance(to: max(last, first) * size)
+            let first = max(index, track.first(heldFrom: window.start))
+            let last = min(track.count(upTo: window.end, finished: finished), first + Int64(limit))
+            // The next one's frames are asked for too: packets of another rate need some beyond their own.
+            advance(to: track.source(of: max(last, first)).lowerBound)
             if first < last {
                 return try (first..<last).map { try track.packet($0, of: window) }
             }

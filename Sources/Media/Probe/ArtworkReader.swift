@@ -27,28 +27,32 @@ struct ArtworkReader: Sendable {
     }
 
     /// As JPEG or PNG of at most `maximumBytes`, made smaller where need be; nil if there is none or it is broken.
-    func read(_ source: MediaSource, pictureStream: Int?, maximumBytes: Int) async -> Artwork? {
+    ///
+    /// - Parameter side: pixels that neither its width nor its height is to exceed; nil for any.
+    func read(_ source: MediaSource, pictureStream: Int?, maximumBytes: Int, side: Int? = nil) async -> Artwork? {
         if let pictureStream, let input = try? InputArguments.of(source) {
             let map = ["-map", "0:\(pictureStream)"]
-            if let copied = await output(input + map + ["-c", "copy"]), let whole = Self.encoded(copied, maximumBytes) {
+            if let copied = await output(input + map + ["-c", "copy"]),
+                let whole = Self.encoded(copied, maximumBytes, side)
+            {
                 return whole
             }
-            return await shrunk(input + map, maximumBytes)
+            return await shrunk(input + map, maximumBytes, side)
         }
         guard let path = Self.companion(of: source), let facts = try? FileFacts.check(path),
             facts.size <= Self.maximumSource
         else { return nil }
         if facts.size <= maximumBytes, let data = FileManager.default.contents(atPath: path),
-            let whole = Self.encoded([UInt8](data), maximumBytes)
+            let whole = Self.encoded([UInt8](data), maximumBytes, side)
         {
             return whole
         }
         guard let input = try? InputArguments.of(.file(path: path)) else { return nil }
-        return await shrunk(input, maximumBytes)
+        return await shrunk(input, maximumBytes, side)
     }
 
-    private func shrunk(_ input: [String], _ maximumBytes: Int) async -> Artwork? {
-        for side in [1000, 600, 300, 120] {
+    private func shrunk(_ input: [String], _ maximumBytes: Int, _ wanted: Int?) async -> Artwork? {
+        for side in (wanted.map { [$0] } ?? []) + [1000, 600, 300, 120].filter({ $0 < wanted ?? .max }) {
             let scale = "scale='min(\(side),iw)':'min(\(side),ih)':force_original_aspect_ratio=decrease"
             guard
                 let bytes = await output(
@@ -66,9 +70,12 @@ struct ArtworkReader: Sendable {
         return result.output
     }
 
-    /// Bytes that are a JPEG or PNG and not too long.
-    static func encoded(_ bytes: [UInt8], _ maximumBytes: Int) -> Artwork? {
+    /// Bytes that are a JPEG or PNG, and neither too long nor too large.
+    static func encoded(_ bytes: [UInt8], _ maximumBytes: Int, _ side: Int? = nil) -> Artwork? {
         guard bytes.count <= maximumBytes else { return nil }
+        if let side {
+            guard let facts = ImageFacts(bytes), max(facts.width, facts.height) <= side else { return nil }
+        }
         if bytes.starts(with: [0xFF, 0xD8, 0xFF]) { return Artwork(mimeType: "image/jpeg", bytes: bytes) }
         if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
             return Artwork(mimeType: "image/png", bytes: bytes)

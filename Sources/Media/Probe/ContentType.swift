@@ -32,6 +32,11 @@ enum ContentType {
         return audio[name] != nil || (video[name] != nil && name != "m3u8")
     }
 
+    /// Whether a file of this name is a film rather than sound.
+    static func isVideo(extension name: String) -> Bool {
+        name.lowercased() != "m3u8" && video[name.lowercased()] != nil
+    }
+
     static func of(extension name: String) -> String? {
         let name = name.lowercased()
         return audio[name] ?? video[name] ?? other[name]

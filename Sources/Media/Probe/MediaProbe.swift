@@ -1,4 +1,5 @@
 import Foundation
+import RouteBackend
 import RouteModel
 
 /// What a source is, found by `ffprobe`.
@@ -13,6 +14,7 @@ struct MediaProbe: Sendable {
         var live: Bool
         /// The stream that holds the picture.
         var pictureStream: Int?
+        var tracks: [SourceStream]
     }
 
     /// Bytes of ffprobe's report at most: tags with whole books in them exist.
@@ -42,7 +44,8 @@ struct MediaProbe: Sendable {
             metadata: report.metadata(live: live), duration: live ? nil : report.duration,
             contentType: ContentType.of(
                 container: container, extension: source.fileExtension, hasVideo: report.hasVideo),
-            hasAudio: report.hasAudio, hasVideo: report.hasVideo, live: live, pictureStream: report.pictureStream)
+            hasAudio: report.hasAudio, hasVideo: report.hasVideo, live: live, pictureStream: report.pictureStream,
+            tracks: report.tracks)
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import RouteBackend
 import RouteModel
 
 /// What `ffprobe -print_format json -show_format -show_streams` says, as far as it is used.
@@ -48,6 +49,26 @@ struct ProbeReport: Decodable, Sendable {
 
     var hasAudio: Bool { streams?.contains { $0.codec_type == "audio" } == true }
     var hasVideo: Bool { streams?.contains { $0.codec_type == "video" && !$0.isPicture } == true }
+
+    /// The streams as the contract names them.
+    var tracks: [SourceStream] {
+        (streams ?? []).compactMap { stream in
+            let kinds: [String: PullTrack.Kind] = ["audio": .audio, "video": .video, "subtitle": .text]
+            guard let index = stream.index, let kind = stream.codec_type.flatMap({ kinds[$0] }), !stream.isPicture
+            else {
+                return nil
+            }
+            let tags = Dictionary(
+                (stream.tags ?? [:]).map { ($0.key.lowercased(), $0.value) }, uniquingKeysWith: { first, _ in first })
+            return SourceStream(
+                kind: kind, index: index, codec: stream.codec_name ?? "unknown",
+                language: tags["language"].flatMap(LanguageName.tag),
+                title: tags["title"].map { String($0.prefix(Self.maximumTag)) },
+                isDefault: stream.disposition?["default"] == 1, isForced: stream.disposition?["forced"] == 1,
+                isForHearingImpaired: stream.disposition?["hearing_impaired"] == 1
+                    || stream.disposition?["captions"] == 1)
+        }
+    }
 
     var duration: MediaTime? {
         let texts = [format?.duration] + (streams ?? []).map(\.duration)

@@ -13,8 +13,10 @@ struct EntityTag: Sendable, Equatable {
     }
 
     /// For bytes that have no file.
-    init(token: String, count: Int) {
-        tag = "\"\(token)-\(count)\""
+    init(of bytes: [UInt8]) {
+        // FNV-1a: it tells versions apart and keeps nothing secret.
+        let hash = bytes.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
+        tag = "\"\(Self.hex(hash))-\(Self.hex(bytes.count))\""
         modified = 0
     }
 

@@ -7,50 +7,114 @@ import RouteBackend
 import RouteModel
 import Synchronization
 
-/// Answers receivers: `/media/<token>/<name>` and `/art/<token>/<name>`. Names are for people; only the token counts,
-/// so no path ever comes from a request.
+/// Answers receivers: `/media/<token>/<name>`, `/art/<token>/<number>` and `/track/<token>/<number>.vtt`. Names are for
+/// people; only the token and the number count, so no path ever comes from a request.
 struct MediaResponder: Sendable {
     /// Bytes of a file in memory for one client.
     static let chunk = 256 << 10
     /// Bytes of a picture that is served at most.
     static let maximumArtwork = 4 << 20
 
+    /// Where what is no file comes from.
+    struct Sources: Sendable {
+        var artwork: @Sendable (MediaSource, _ side: Int?) async -> Artwork?
+        var image: @Sendable (_ url: String) async -> Artwork?
+        /// As WebVTT.
+        var text: @Sendable (SubtitleStore.Source) async throws -> [UInt8]
+    }
+
     let registry: PublishedRegistry
-    let artwork: @Sendable (MediaSource) async -> Artwork?
+    let sources: Sources
     let clock: any HostClock
+    let logger: Logger
     let stallSeconds: Int
 
-    /// The answer to a request that came by `channel`.
-    func respond(to request: Request, _ channel: any Channel) async throws -> Response {
-        let path = request.uri.path.split(separator: "/", omittingEmptySubsequences: true)
+    /// A response, and how it is to be recorded: nil for what was never published.
+    struct Answer: Sendable {
+        var response: Response
+        var exchange: ServedExchange?
+    }
+
+    /// The answer to a request that came by `channel`. Who sends it says so by `began` and `finished`.
+    func respond(to request: Request, _ channel: any Channel) async throws -> Answer {
         guard [.get, .head, .options].contains(request.method) else {
-            return plain(.methodNotAllowed, [.allow: "GET, HEAD, OPTIONS"])
+            return Answer(response: plain(.methodNotAllowed, [.allow: "GET, HEAD, OPTIONS"]))
         }
-        guard request.method != .options else { return preflight(request) }
-        guard path.count == 3, path[0] == "media" || path[0] == "art" else { return plain(.notFound) }
-        let token = path[0] == "art" ? PublishedRegistry.artworkKey(String(path[1])) : String(path[1])
+        let part = Self.part(request.uri.path)
         var address = channel.remoteAddress?.ipAddress ?? ""
         // An IPv4 client of a socket for both families.
         if address.hasPrefix("::ffff:"), address.contains(".") { address.removeFirst("::ffff:".count) }
-        let response: Response
-        switch await registry.answer(token, to: address) {
-        case .unknown: return plain(.notFound)
-        case .forbidden: response = plain(.forbidden)
-        case .found(.file(let path, let contentType)):
-            if let file = ServedFile(path: path) {
-                response = try await serve(file, contentType, token, request, channel)
-            } else {
-                response = plain(.gone)
-            }
-        case .found(.artwork(let source)):
-            if let picture = await artwork(source) {
-                response = await serve(picture, token, request)
-            } else {
-                response = plain(.notFound)
+        guard let part else {
+            return Answer(response: request.method == .options ? preflight(request) : plain(.notFound))
+        }
+        let asked = Asked(part: part, address: address, request: request)
+        if request.method == .options { return asked.answer(preflight(request)) }
+        switch await registry.answer(part, to: address) {
+        case .unknown: return Answer(response: plain(.notFound))
+        case .forbidden: return asked.answer(plain(.forbidden))
+        case .found(let content): return asked.answer(try await serve(content, asked, channel))
+        }
+    }
+
+    /// What a path names; nil for what is none of ours.
+    private static func part(_ path: String) -> PublishedPart? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: true)
+        guard parts.count == 3 else { return nil }
+        let token = String(parts[1])
+        let number = Int(parts[2].prefix { $0 != "." })
+        switch parts[0] {
+        case "media": return PublishedPart(token: token, target: .media)
+        case "art": return PublishedPart(token: token, target: .picture, number: number ?? 0)
+        case "track": return number.map { PublishedPart(token: token, target: .track, number: $0) }
+        default: return nil
+        }
+    }
+
+    private func serve(
+        _ content: PublishedMedia.Content, _ asked: Asked, _ channel: any Channel
+    ) async throws -> Response {
+        switch content {
+        case .file(let path, let contentType):
+            guard let file = ServedFile(path: path) else { return plain(.gone) }
+            return try await serve(.file(file), contentType, asked, channel)
+        case .artwork(let source, let side):
+            guard let picture = await sources.artwork(source, side) else { return plain(.notFound) }
+            return serve(picture, asked)
+        case .image(let url):
+            guard let picture = await sources.image(url) else { return plain(.notFound) }
+            return serve(picture, asked)
+        case .text(let source):
+            do {
+                let bytes = try await sources.text(source)
+                return try await serve(.bytes(bytes), "text/vtt; charset=utf-8", asked, channel)
+            } catch let error as RouterError {
+                logger.notice("a text track was not served: \(error.message)")
+                return plain(error.code == .mediaUnsupported ? .notFound : .internalServerError)
             }
         }
-        await registry.answered(token, status: response.status.code)
-        return response
+    }
+
+    /// A request for something published, and what of it is kept.
+    private struct Asked: Sendable {
+        var part: PublishedPart
+        var address: String
+        var request: Request
+
+        func exchange(_ status: HTTPResponse.Status) -> ServedExchange {
+            let asked = request.headers
+            return ServedExchange(
+                token: part.token,
+                key: FetchExchange.Key(
+                    target: part.target, method: request.method.rawValue, range: asked[.range], address: address,
+                    host: request.head.authority, userAgent: asked[.userAgent], origin: asked[.origin],
+                    status: status.code))
+        }
+
+        func answer(_ response: Response) -> Answer {
+            var exchange = exchange(response.status)
+            exchange.key.allowedOrigin = response.headers[.accessControlAllowOrigin] != nil
+            return Answer(response: response, exchange: exchange)
+        }
     }
 
     // MARK: Heads
@@ -107,11 +171,12 @@ struct MediaResponder: Sendable {
     // MARK: Files
 
     private func serve(
-        _ file: ServedFile, _ contentType: String, _ token: String, _ request: Request, _ channel: any Channel
+        _ file: ServedContent, _ contentType: String, _ asked: Asked, _ channel: any Channel
     ) async throws -> Response {
-        let tag = EntityTag(file.facts)
+        let request = asked.request
+        let tag = file.tag
         if let answer = conditional(tag, request) { return answer }
-        let length = file.facts.size
+        let length = file.size
         var headers = Self.crossOrigin
         headers.append(contentsOf: head(tag))
         headers[.contentType] = contentType
@@ -145,18 +210,27 @@ struct MediaResponder: Sendable {
             guard file.read(at: small.lowerBound, count: Int(small.count), into: &bytes) else {
                 return plain(.internalServerError)
             }
-            await registry.sent(token, bytes: Int64(small.count))
-            return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: bytes))
+            return Response(status: status, headers: headers, body: body(bytes, asked.exchange(status)))
         }
+        let exchange = asked.exchange(status)
         let body = ResponseBody(contentLength: Int(plan.length)) { writer in
-            try await send(plan, of: file, token, channel, to: &writer)
+            try await send(plan, of: file, exchange, channel, to: &writer)
         }
         return Response(status: status, headers: headers, body: body)
     }
 
+    /// All in one write, counted.
+    private func body(_ bytes: ByteBuffer, _ exchange: ServedExchange) -> ResponseBody {
+        ResponseBody(contentLength: bytes.readableBytes) { writer in
+            try await writer.write(bytes)
+            try await writer.finish(nil)
+            await registry.sent(exchange, bytes: Int64(bytes.readableBytes), nanoseconds: clock.now())
+        }
+    }
+
     /// Writes the parts, giving up on a client that takes nothing for a long time.
     private func send(
-        _ plan: TransferPlan, of file: ServedFile, _ token: String, _ channel: any Channel,
+        _ plan: TransferPlan, of file: ServedContent, _ exchange: ServedExchange, _ channel: any Channel,
         to writer: inout any ResponseBodyWriter
     ) async throws {
         let progress = Progress()
@@ -186,7 +260,7 @@ struct MediaResponder: Sendable {
                         try await writer.write(bytes)
                         at += Int64(count)
                         progress.add(count)
-                        await registry.sent(token, bytes: Int64(count))
+                        await registry.sent(exchange, bytes: Int64(count), nanoseconds: clock.now())
                     }
                 }
             }
@@ -205,8 +279,9 @@ struct MediaResponder: Sendable {
 
     // MARK: Pictures
 
-    private func serve(_ picture: Artwork, _ token: String, _ request: Request) async -> Response {
-        let tag = EntityTag(token: "art-\(token.suffix(8))", count: picture.bytes.count)
+    private func serve(_ picture: Artwork, _ asked: Asked) -> Response {
+        let request = asked.request
+        let tag = EntityTag(of: picture.bytes)
         if let answer = conditional(tag, request) { return answer }
         var headers = Self.crossOrigin
         headers.append(contentsOf: head(tag))
@@ -214,8 +289,8 @@ struct MediaResponder: Sendable {
         headers[.contentType] = picture.mimeType
         headers[.contentLength] = String(picture.bytes.count)
         guard request.method == .get else { return Response(status: .ok, headers: headers) }
-        await registry.sent(token, bytes: Int64(picture.bytes.count))
-        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: picture.bytes)))
+        return Response(
+            status: .ok, headers: headers, body: body(ByteBuffer(bytes: picture.bytes), asked.exchange(.ok)))
     }
 }
 

@@ -28,12 +28,13 @@ actor MediaServer {
 
     init(
         configuration: MediaConfiguration, clock: any HostClock, logger: Logger,
-        artwork: @escaping @Sendable (MediaSource) async -> Artwork?
+        sources: MediaResponder.Sources
     ) {
         self.configuration = configuration
         self.logger = logger
         responder = MediaResponder(
-            registry: registry, artwork: artwork, clock: clock, stallSeconds: configuration.stallSeconds)
+            registry: registry, sources: sources, clock: clock, logger: logger,
+            stallSeconds: configuration.stallSeconds)
     }
 
     /// The port, listening first if it did not yet.
@@ -130,14 +131,32 @@ actor MediaServer {
             return
         }
         do {
-            var response = try await responder.respond(to: request, channel)
-            response.headers[.date] = HTTPDate.text(Int64(time(nil)))
-            try await writer.write(response: response.head, body: response.body)
+            try await answer(request, writer, channel, responder)
         } catch {
             await exchanges.end(channel)
             throw error
         }
         await exchanges.end(channel)
+    }
+
+    /// Answers, and records how that went.
+    private static func answer(
+        _ request: Request, _ writer: consuming ResponseWriter, _ channel: any Channel, _ responder: MediaResponder
+    ) async throws {
+        let answer = try await responder.respond(to: request, channel)
+        var response = answer.response
+        response.headers[.date] = HTTPDate.text(Int64(time(nil)))
+        let (registry, clock) = (responder.registry, responder.clock)
+        if let exchange = answer.exchange { await registry.began(exchange, nanoseconds: clock.now()) }
+        do {
+            try await writer.write(response: response.head, body: response.body)
+        } catch {
+            if let exchange = answer.exchange {
+                await registry.finished(exchange, whole: false, nanoseconds: clock.now())
+            }
+            throw error
+        }
+        if let exchange = answer.exchange { await registry.finished(exchange, whole: true, nanoseconds: clock.now()) }
     }
 }
 

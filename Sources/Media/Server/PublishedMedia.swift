@@ -1,12 +1,25 @@
 import RouteBackend
 import RouteModel
 
-/// What is served under one token, and to whom.
+/// One of the things that are served under a token.
+struct PublishedPart: Sendable, Hashable {
+    /// The secret of the URL.
+    var token: String
+    var target: FetchExchange.Key.Target
+    /// Tells pictures and tracks of one token apart.
+    var number = 0
+}
+
+/// What is served as one part, and to whom.
 struct PublishedMedia: Sendable {
     enum Content: Sendable {
         case file(path: String, contentType: String)
-        /// The picture of an item, read when somebody asks for it.
-        case artwork(MediaSource)
+        /// The picture of an item, read when somebody asks for it; `side` bounds its width and height in pixels.
+        case artwork(MediaSource, side: Int?)
+        /// A picture of the web that the receiver cannot fetch by itself.
+        case image(url: String)
+        /// WebVTT, made when somebody asks for it.
+        case text(SubtitleStore.Source)
     }
 
     var content: Content
@@ -16,13 +29,11 @@ struct PublishedMedia: Sendable {
 
 /// What the server knows: tokens, and what was asked of them.
 actor PublishedRegistry {
-    private var entries: [String: PublishedMedia] = [:]
+    private var entries: [PublishedPart: PublishedMedia] = [:]
+    private var parts: [String: Set<PublishedPart>] = [:]
     private var records: [String: FetchRecord] = [:]
     /// Addresses of this machine, asked for again when a stranger comes.
     private var own: Set<NetworkAddress.Own> = []
-
-    /// Under which a token's picture is kept, beside its media.
-    static func artworkKey(_ token: String) -> String { "art/" + token }
 
     enum Answer: Sendable {
         case found(PublishedMedia.Content)
@@ -30,22 +41,26 @@ actor PublishedRegistry {
         case forbidden
     }
 
-    /// Serves `content` under `token`; a second receiver of the same token is added to the first.
-    func publish(_ content: PublishedMedia.Content, token: String, to receiver: NetworkAddress?) {
-        var receivers = entries[token]?.receivers ?? []
+    /// Serves `content` as `part`; a second receiver of the same part is added to the first.
+    func publish(_ content: PublishedMedia.Content, as part: PublishedPart, to receiver: NetworkAddress?) {
+        var receivers = entries[part]?.receivers ?? []
         if let receiver { receivers.insert(receiver) }
-        entries[token] = PublishedMedia(content: content, receivers: receivers)
+        entries[part] = PublishedMedia(content: content, receivers: receivers)
+        parts[part.token, default: []].insert(part)
     }
 
-    func withdraw(_ token: String) {
-        entries[token] = nil
+    /// - Returns: the texts that were served under the token.
+    func withdraw(_ token: String) -> [SubtitleStore.Source] {
         records[token] = nil
+        return (parts.removeValue(forKey: token) ?? []).compactMap { part in
+            if case .text(let source) = entries.removeValue(forKey: part)?.content { return source }
+            return nil
+        }
     }
 
-    /// Counts a request. What is unknown and what is withdrawn are the same to who asks.
-    func answer(_ token: String, to address: String) -> Answer {
-        guard let entry = entries[token] else { return .unknown }
-        note(token, address, status: nil)
+    /// What is unknown and what is withdrawn are the same to who asks.
+    func answer(_ part: PublishedPart, to address: String) -> Answer {
+        guard let entry = entries[part] else { return .unknown }
         guard let remote = NetworkAddress(address) else { return .forbidden }
         if allows(remote, entry.receivers) { return .found(entry.content) }
         own = NetworkAddress.ofThisHost()
@@ -64,14 +79,29 @@ actor PublishedRegistry {
         }
     }
 
-    private func note(_ token: String, _ address: String, status: Int?) {
-        var record = records[token] ?? FetchRecord(requests: 0, bytes: 0, lastAddress: address, lastStatus: 0)
-        record.requests += 1
-        record.lastAddress = address
-        records[token] = record
+    // MARK: What was asked
+
+    /// A head is about to be sent.
+    func began(_ exchange: ServedExchange, nanoseconds: Int64) {
+        guard parts[exchange.token] != nil else { return }
+        records[exchange.token, default: FetchRecord()].add(
+            FetchExchange(key: exchange.key, nanoseconds: nanoseconds))
     }
 
-    func answered(_ token: String, status: Int) { records[token]?.lastStatus = status }
-    func sent(_ token: String, bytes: Int64) { records[token]?.bytes += bytes }
+    func sent(_ exchange: ServedExchange, bytes: Int64, nanoseconds: Int64) {
+        records[exchange.token]?.sent(exchange.key, bytes: bytes, nanoseconds: nanoseconds)
+    }
+
+    /// - Parameter whole: whether all was sent that the head promised.
+    func finished(_ exchange: ServedExchange, whole: Bool, nanoseconds: Int64) {
+        records[exchange.token]?.finished(exchange.key, whole: whole, nanoseconds: nanoseconds)
+    }
+
     func record(_ token: String) -> FetchRecord? { records[token] }
+}
+
+/// An answer that is being sent.
+struct ServedExchange: Sendable {
+    var token: String
+    var key: FetchExchange.Key
 }

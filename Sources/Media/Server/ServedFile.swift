@@ -37,3 +37,36 @@ final class ServedFile: Sendable {
         return done == count
     }
 }
+
+/// What an answer is made of: an open file, or bytes that were made for it.
+enum ServedContent: Sendable {
+    case file(ServedFile)
+    case bytes([UInt8])
+
+    var size: Int64 {
+        switch self {
+        case .file(let file): file.facts.size
+        case .bytes(let bytes): Int64(bytes.count)
+        }
+    }
+
+    var tag: EntityTag {
+        switch self {
+        case .file(let file): EntityTag(file.facts)
+        case .bytes(let bytes): EntityTag(of: bytes)
+        }
+    }
+
+    /// Puts exactly `count` bytes into the buffer; false when they cannot be had.
+    func read(at offset: Int64, count: Int, into buffer: inout ByteBuffer) -> Bool {
+        switch self {
+        case .file(let file): return file.read(at: offset, count: count, into: &buffer)
+        case .bytes(let bytes):
+            let start = Int(offset)
+            guard start >= 0, count >= 0, start + count <= bytes.count else { return false }
+            buffer.clear(minimumCapacity: count)
+            buffer.writeBytes(bytes[start..<start + count])
+            return true
+        }
+    }
+}

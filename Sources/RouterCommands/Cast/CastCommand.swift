@@ -8,6 +8,16 @@ struct CastCommand: AsyncParsableCommand {
         discussion: """
             DEVICE is a name, an id or a unique beginning of one from “router devices”, or a URI such as \
             cast://192.168.1.21.
+
+              router cast auth “Living Room”
+              router cast status “Living Room”
+
+            With -o json each verb prints one document; what plays has the same keys everywhere, and times are seconds.
             """,
-        subcommands: [])
+        subcommands: [
+            CastAuthCommand.self, CastStatusCommand.self, CastLoadCommand.self, CastQueueCommand.self,
+            CastTracksCommand.self,
+            CastRateCommand.self, CastSkipAdCommand.self, CastStopCommand.self, CastVolumeCommand.self,
+            CastAppsCommand.self, CastTransferCommand.self, CastMessageCommand.self, CastListenCommand.self,
+        ])
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CastBackend
 import RouteBackend
 import RouteModel
 import RouterDaemon
@@ -12,16 +13,49 @@ struct CastTarget: ParsableArguments {
 
     /// Throws `routeNotFound`, `routeAmbiguous`, `unsupported` (no Cast there) or `configuration` (not a URI).
     func endpoint(_ options: GlobalOptions) async throws -> Endpoint {
-        var setup = try options.setup(discovers: !device.contains("://"))
-        if device.contains("://") { setup.deviceURIs.append(device) }
+        try await Self.endpoints([device], options)[0]
+    }
+
+    /// All of these devices, looked for once.
+    static func endpoints(_ devices: [String], _ options: GlobalOptions) async throws -> [Endpoint] {
+        let uris = devices.filter { $0.contains("://") }
+        var setup = try options.setup(discovers: uris.count < devices.count)
+        setup.deviceURIs += uris
         let list = try await InProcessRouter.run(setup) { try await $0.routes(settle: true) }
-        let route = try Self.route(device, in: list.routes)
-        guard let endpoint = route.endpoints.first(where: { $0.protocol == .cast }) else {
-            throw RouterError(
-                .unsupported, "“\(route.name)” does not speak Google Cast",
-                hint: "Run “router devices” to see which do", scope: .route)
+        return try devices.map { device in
+            let route = try Self.route(device, in: list.routes)
+            guard let endpoint = route.endpoints.first(where: { $0.protocol == .cast }) else {
+                throw RouterError(
+                    .unsupported, "“\(route.name)” does not speak Google Cast",
+                    hint: "Run “router devices” to see which do", scope: .route)
+            }
+            return endpoint
         }
-        return endpoint
+    }
+
+    /// Connects, does `body` and says goodbye.
+    func control<Value: Sendable>(
+        _ options: GlobalOptions, _ body: @Sendable (CastControl) async throws -> Value
+    ) async throws -> Value {
+        try await CastControl.with(try await endpoint(options), logger: options.logger(), body)
+    }
+
+    /// Does `body`, then says in one line what it gives; with `-o json`, the device as it is then.
+    func act(_ options: GlobalOptions, _ body: @Sendable (CastControl) async throws -> String) async throws {
+        try await reporting(options) {
+            let json = options.output == .json || options.output == .ndjson
+            let (line, report) = try await control(options) { control in
+                let line = try await body(control)
+                return (line, json ? try await control.report() : nil)
+            }
+            if let report {
+                options.console.out(
+                    options.output == .json ? try Renderer.json(report) : try Renderer.jsonLine(report))
+            } else if options.speaks {
+                options.console.out(Console.clean(line))
+            }
+            return 0
+        }
     }
 
     /// The one route that these words mean.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CastBackend
 import RouteModel
 import RouterDaemon
 
@@ -13,6 +14,10 @@ struct DevicesCommand: AsyncParsableCommand {
               router devices
               router devices --long
               router devices --device cast://192.168.1.21 -o json
+              router devices --app CC1AD845
+              router devices --watch -o ndjson
+
+            With --watch it goes on looking and prints each change, until Ctrl-C.
             """)
 
     @OptionGroup var options: GlobalOptions
@@ -20,9 +25,34 @@ struct DevicesCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Show addresses, ids and what each receiver can do.")
     var long = false
 
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Only Cast devices that can run this receiver app; each is asked.", valueName: "app-id"))
+    var app: String?
+
+    @Flag(name: .long, help: "Go on looking, and print what appears, changes and goes.")
+    var watch = false
+
+    func validate() throws {
+        if let app, !CastAvailability.isAppID(app) {
+            throw ValidationError("“\(app)” is no Cast app id: it has 8 letters and digits, like CC1AD845.")
+        }
+        if watch, long { throw ValidationError("--watch prints a line for each change; leave --long out.") }
+    }
+
     func run() async throws {
         try await reporting(options) {
-            let list = try await InProcessRouter.run(try options.setup()) { try await $0.routes(settle: true) }
+            let setup = try options.setup()
+            if watch { return try await follow(setup) }
+            var list = try await InProcessRouter.run(setup) { router in
+                await router.discover(.active)
+                return try await router.routes(settle: true)
+            }
+            if let app { list = await only(app, in: list, asking: CastAvailability(logger: setup.logger)) }
+            if options.speaks, let hint = await FirstRunHint.take(setup, found: list.routes) {
+                options.report.say(hint)
+            }
             if list.routes.isEmpty, options.output == .table || options.output == .plain { sayWhyEmpty(list) }
             if !list.routes.isEmpty {
                 // Those that were named are there; what was not named could not be found.
@@ -39,6 +69,73 @@ struct DevicesCommand: AsyncParsableCommand {
                 try options.renderer.render(list.routes, on: options.console)
             }
             return 0
+        }
+    }
+
+    /// The routes that can run an app, and of the others a word where they could not be asked.
+    private func only(_ app: String, in list: RouteList, asking availability: CastAvailability) async -> RouteList {
+        var result = list
+        let endpoints = list.routes.compactMap { route in route.endpoints.first { $0.protocol == .cast } }
+        let answers = await availability.answers(app, on: endpoints)
+        func answer(_ route: Route) -> CastAvailability.Answer? {
+            route.endpoints.first { $0.protocol == .cast }.flatMap { answers[$0.id] }
+        }
+        let unknown = list.routes.filter { answer($0) == .unknown }
+        result.routes = list.routes.filter { answer($0) == .available }
+        if !unknown.isEmpty, !watch {
+            options.report.say(
+                Notice(
+                    .warning, "not known of \(unknown.map(\.name).joined(separator: ", ")): no answer",
+                    hint: "Try again when they are on"))
+        }
+        return result
+    }
+
+    /// Prints the list and then each change, until Ctrl-C.
+    private func follow(_ setup: RouterSetup) async throws -> Int32 {
+        let availability = CastAvailability(logger: setup.logger)
+        try await InProcessRouter.run(setup) { router in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    var changes = DeviceChanges()
+                    let events = await router.events()
+                    await router.discover(.active)
+                    var list = try await router.routes(settle: true)
+                    try await show(&changes, list, availability)
+                    for await event in events {
+                        guard case .routes(let newer) = event.body, newer != list else { continue }
+                        list = newer
+                        try await show(&changes, list, availability)
+                    }
+                }
+                group.addTask { for await _ in Signals.interrupts() { return } }
+                try await group.next()
+                group.cancelAll()
+            }
+        }
+        return 0
+    }
+
+    private func show(
+        _ changes: inout DeviceChanges, _ list: RouteList, _ availability: CastAvailability
+    ) async throws {
+        var list = list
+        if let app { list = await only(app, in: list, asking: availability) }
+        for line in changes.lines(for: list.routes) {
+            guard options.output == .table || options.output == .plain || options.quiet else {
+                options.console.out(try Renderer.jsonLine(line))
+                continue
+            }
+            for route in line.routes ?? line.route.map({ [$0] }) ?? [] {
+                let mark =
+                    switch line.event {
+                    case .snapshot, .found: "+"
+                    case .changed: "~"
+                    case .gone: "-"
+                    }
+                let cells = options.quiet ? [route.quietValue] : route.row
+                options.console.out(([mark] + cells.map(Console.clean)).joined(separator: "\t"))
+            }
         }
     }
 

@@ -55,6 +55,8 @@ struct PlayCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Play all but the first item in a random order.")
     var shuffle = false
 
+    @OptionGroup var subtitles: SubtitleOptions
+
     @Flag(name: .long, help: "Return once it plays. Only where it goes on by itself: a Cast receiver and a URL.")
     var detach = false
 
@@ -68,6 +70,7 @@ struct PlayCommand: AsyncParsableCommand {
         if let volume, !(0...100).contains(volume) {
             throw ValidationError("The volume is a number from 0 to 100, not \(volume).")
         }
+        try subtitles.check()
         if let start, ClockTime.parse(start) == nil {
             throw ValidationError("“\(start)” is not a time. Write seconds, 1:23 or 1:02:03.")
         }
@@ -81,8 +84,9 @@ struct PlayCommand: AsyncParsableCommand {
             let request = PlayRequest(
                 what: what, rooms: rooms, via: via, volume: volume.map { VolumePosition(percent: Double($0)) },
                 start: start.flatMap(ClockTime.parse) ?? .zero,
-                workingDirectory: FileManager.default.currentDirectoryPath, rate: rate, repeatMode: `repeat`,
-                shuffle: shuffle)
+                workingDirectory: FileManager.default.currentDirectoryPath,
+                subtitles: try subtitles.request(workingDirectory: FileManager.default.currentDirectoryPath),
+                rate: rate, repeatMode: `repeat`, shuffle: shuffle)
             // What can be known before a sound is made: files are served by this process.
             if detach, !explain, what.count != 1 || !what[0].contains("://") || what[0].hasPrefix("file:") {
                 throw PlaySession.nothingGoesOn

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import RouteModel
+import RouterDaemon
 import SimulatedReceivers
 
 struct SimulateCommand: AsyncParsableCommand {
@@ -16,6 +17,7 @@ struct SimulateCommand: AsyncParsableCommand {
               router simulate --cast
               router simulate --cast TV --raop Kitchen --record /tmp/heard
               router simulate --raop Kitchen --raop Study --fault Study:lose=3
+              router simulate --cast A --cast B --group Both=A,B --fault Both:move@5
               router simulate --cast TV@10.0.0.5 --raop TV@10.0.0.5 --advertise
               ROUTER_PASSWORD=secret router simulate --raop
 
@@ -38,6 +40,13 @@ struct SimulateCommand: AsyncParsableCommand {
                 + "for a password.",
             valueName: "name[@addr[:port]]"), transform: SimulatedReceiverSpec.init(parsing:))
     var raop: [SimulatedReceiverSpec] = []
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Run a Google Cast group of Cast receivers of this command, or of mere names; may be repeated.",
+            valueName: "name[@addr[:port]]=member,…"), transform: SimulatedGroupSpec.init(parsing:))
+    var group: [SimulatedGroupSpec] = []
 
     @Option(
         name: .long,
@@ -72,7 +81,7 @@ struct SimulateCommand: AsyncParsableCommand {
         if let port, !(0...65_000).contains(port) {
             throw ValidationError("A port is a number from 0 to 65000, not \(port).")
         }
-        if rootOut != nil, cast.isEmpty, !raop.isEmpty {
+        if rootOut != nil, cast.isEmpty, group.isEmpty, !raop.isEmpty {
             throw ValidationError("--root-out is of Cast receivers, and there is none.")
         }
         _ = try planner(recordingTo: nil).plan()
@@ -84,7 +93,9 @@ struct SimulateCommand: AsyncParsableCommand {
             let interrupts = Signals.interrupts()
             var plan = try planner(recordingTo: try recordingFolder()).plan()
             plan.announces = advertise
-            if let rootOut { try writeRoot(to: rootOut) }
+            let authority = plan.cast.isEmpty ? nil : try self.authority()
+            for index in plan.cast.indices { plan.cast[index].authority = authority }
+            if let rootOut, let authority { try writeRoot(of: authority, to: rootOut) }
             let house = SimulatedHouse(plan, logger: options.logger())
             do {
                 try await house.start()
@@ -111,11 +122,11 @@ struct SimulateCommand: AsyncParsableCommand {
 
     private func planner(recordingTo folder: URL?) -> SimulatePlanner {
         let password = ProcessInfo.processInfo.environment["ROUTER_PASSWORD"].flatMap { $0.isEmpty ? nil : $0 }
-        let none = cast.isEmpty && raop.isEmpty
+        let none = cast.isEmpty && raop.isEmpty && group.isEmpty
         return SimulatePlanner(
             cast: none ? [SimulatedReceiverSpec(name: SimulateArguments.castName)] : cast,
-            raop: none ? [SimulatedReceiverSpec(name: SimulateArguments.raopName)] : raop, firstPort: port,
-            faults: fault, recordingFolder: folder, password: password)
+            raop: none ? [SimulatedReceiverSpec(name: SimulateArguments.raopName)] : raop, groups: group,
+            firstPort: port, faults: fault, recordingFolder: folder, password: password)
     }
 
     private func recordingFolder() throws -> URL? {
@@ -132,15 +143,28 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    private func writeRoot(to path: String) throws {
-        let pem: String
+    /// The keys of the Cast receivers stay, beside the router's state: a device that showed another key after each start
+    /// would be refused by whoever keeps keys.
+    private func authority() throws -> CastTestAuthority {
+        let state = RouterSetup.defaultStorePath(environment: ProcessInfo.processInfo.environment)
         do {
-            pem = try CastTestAuthority.ofProcess().rootPEM
+            return try CastTestAuthority.kept(in: URL(fileURLWithPath: state).deletingLastPathComponent())
+        } catch {
+            options.report.say(
+                Notice(
+                    .warning, "the keys of the simulated receivers could not be kept (\(error))",
+                    hint: "Senders that keep the keys of devices will refuse them after the next start"))
+        }
+        do {
+            return try CastTestAuthority.ofProcess()
         } catch {
             throw RouterError(.internal, "\(error)")
         }
+    }
+
+    private func writeRoot(of authority: CastTestAuthority, to path: String) throws {
         do {
-            try Data(pem.utf8).write(to: URL(fileURLWithPath: path))
+            try Data(authority.rootPEM.utf8).write(to: URL(fileURLWithPath: path))
             // For others to read, whatever the umask says: it is public.
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
         } catch {

@@ -17,10 +17,16 @@ struct SimulatedFault: Sendable, Hashable {
         /// `detailedErrorCode`.
         case loadFailed(Int)
         case neverAnswer
+        /// What only Cast receivers do.
+        case cast(SimulatedCastFault)
+        /// How a challenge of device authentication is answered.
+        case authentication(SimulatedCastConfiguration.AuthenticationMode)
     }
 
     static let words =
-        "refuse, slow[=SECONDS], drop=N, wrong-password, busy, lose=PERCENT, load-failed[=CODE], never-answer"
+        "refuse, slow[=SECONDS], drop=N, wrong-password, busy, lose=PERCENT, load-failed[=CODE], never-answer; of Cast "
+        + "auth=MODE, \(SimulatedCastFault.words); of Cast, SECONDS after the first sound, as in pause@3: "
+        + SimulatedCastFault.timedWords
     private static let slowSeconds = 2.0
     /// The code of a load that failed for no particular reason.
     private static let loadFailedCode = 905
@@ -35,13 +41,26 @@ struct SimulatedFault: Sendable, Hashable {
     @Sendable init(parsing text: String) throws {
         self.text = text
         var rest = Substring(text)
-        if let colon = text.lastIndex(of: ":") {
+        if let colon = Self.colon(in: text) {
             receiver = String(text[..<colon])
             rest = text[text.index(after: colon)...]
         }
         let parts = rest.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         deed = try Self.deed(parts[0], parts.count == 2 ? parts[1] : nil)
     }
+
+    /// The colon after a receiver's name. Names and values may hold colons too: the last one counts before which no
+    /// value began.
+    private static func colon(in text: String) -> String.Index? {
+        guard let last = text.lastIndex(of: ":") else { return nil }
+        let word = text[text.index(after: last)...].prefix { $0.isLetter || $0 == "-" }
+        if plainWords.contains(String(word)) || SimulatedCastFault.allWords.contains(String(word)) { return last }
+        return text.prefix { $0 != "=" }.lastIndex(of: ":")
+    }
+
+    private static let plainWords: Set<String> = [
+        "refuse", "slow", "drop", "wrong-password", "busy", "lose", "load-failed", "never-answer",
+    ]
 
     private static func deed(_ word: String, _ value: String?) throws -> Deed {
         func bare(_ deed: Deed) throws -> Deed {
@@ -71,8 +90,23 @@ struct SimulatedFault: Sendable, Hashable {
         case "lose": .lose(try number(0...100, "a percentage from 0 to 100") / 100)
         case "load-failed": .loadFailed(try whole(1...9_999, "a code", absent: loadFailedCode))
         case "never-answer": try bare(.neverAnswer)
-        default: throw ValidationError("there is no fault “\(word)”; the faults are \(words)")
+        case "auth": .authentication(try authentication(value))
+        case let word:
+            if let fault = try SimulatedCastFault.parse(word, value) {
+                .cast(fault)
+            } else {
+                throw ValidationError("there is no fault “\(word)”; the faults are \(words)")
+            }
         }
+    }
+
+    private static func authentication(_ value: String?) throws -> SimulatedCastConfiguration.AuthenticationMode {
+        let modes = SimulatedCastConfiguration.AuthenticationMode.self
+        guard let mode = value.flatMap(modes.init(rawValue:)) else {
+            throw ValidationError(
+                "auth needs one of \(modes.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return mode
     }
 
     /// False where a Cast receiver cannot have this fault.
@@ -84,6 +118,8 @@ struct SimulatedFault: Sendable, Hashable {
         case .busy: configuration.faults.launchError = "NOT_ALLOWED"
         case .loadFailed(let code): configuration.faults.loadFails = code
         case .neverAnswer: configuration.faults.neverAnswers = true
+        case .cast(let fault): fault.apply(to: &configuration)
+        case .authentication(let mode): configuration.authentication = mode
         // Cast has no passwords, and its sound comes by TCP.
         case .wrongPassword, .lose: return false
         }
@@ -101,7 +137,7 @@ struct SimulatedFault: Sendable, Hashable {
         case .lose(let share): configuration.faults.dropAudio = share
         case .neverAnswer: configuration.faults.neverAnswers = true
         // AirPlay 1 is sent the sound itself, and loads nothing.
-        case .loadFailed: return false
+        case .loadFailed, .cast, .authentication: return false
         }
         return true
     }

@@ -36,7 +36,7 @@ extension PlaybackSession {
             let spread = Int64(Double(wait) * (0.5 + environment.random() / 2))
             guard (try? await clock.sleep(nanoseconds: spread)) != nil, waits(index, generation) else { return }
             wait = min(wait * 2, ResumePolicy.longestNanoseconds)
-            let endpoint = await environment.newest(members[index].route, last) ?? last
+            let endpoint = await environment.current(last)
             do {
                 let session = try await openSession(index, endpoint, rejoin: members[index].rejoinToken)
                 guard waits(index, generation) else {
@@ -198,7 +198,7 @@ extension PlaybackSession {
 
     private func openAgain(_ index: Int) async {
         guard let last = members[index].endpoint else { return }
-        let endpoint = await environment.newest(members[index].route, last) ?? last
+        let endpoint = await environment.current(last)
         do {
             let session = try await openSession(index, endpoint, rejoin: members[index].rejoinToken)
             guard !ended else { return await session.end(left ? .leave : .stop) }

@@ -229,7 +229,7 @@ actor PlaybackSession {
     /// Tries a room's endpoints in order until one opens.
     func open(_ index: Int) async {
         while !members[index].candidates.isEmpty, !ended {
-            let endpoint = members[index].candidates.removeFirst().endpoint
+            let endpoint = await environment.current(members[index].candidates.removeFirst().endpoint)
             members[index].phase = .opening
             members[index].generation += 1
             await publish()

@@ -8,8 +8,8 @@ struct SessionEnvironment: Sendable {
     var clock: any HostClock
     /// The backend that an endpoint belongs to.
     var provider: @Sendable (Endpoint) -> (any RouteProvider)?
-    /// The newest of a route's endpoints by this id, or by the same protocol: addresses change, and group leaders move.
-    var newest: @Sendable (RouteID, Endpoint) async -> Endpoint?
+    /// Where the device of an endpoint is now: groups move with their leader, and addresses change.
+    var current: @Sendable (Endpoint) async -> Endpoint
     var password: @Sendable (Endpoint) async -> Secret?
     var senderName: String
     /// Told each new state, numbered: two that are told at the same time may come in either order.

@@ -48,6 +48,23 @@ struct RouteRegistry: Sendable {
         rebuild()
     }
 
+    /// The newest endpoint of the same device and protocol: after a move (a group whose leader changed, a new address)
+    /// the one to connect to in place of `endpoint`. Nil where the device is not known any more.
+    ///
+    /// One that was seen on the network lately goes before one that has gone; a person's own words come first.
+    func current(_ endpoint: Endpoint) -> Endpoint? {
+        if endpoint.origin == .stated, let stated = known[endpoint.id] { return stated.endpoint }
+        let keys = Set(endpoint.strongKeys.filter { $0.kind != .statedURI })
+        let candidates = known.values.filter { entry in
+            entry.endpoint.protocol == endpoint.protocol
+                && (entry.endpoint.id == endpoint.id || !keys.isDisjoint(with: entry.endpoint.strongKeys))
+        }
+        return candidates.min { left, right in
+            (left.staleSince == nil ? 0 : 1, left.endpoint.origin == .discovered ? 0 : 1, left.endpoint.id)
+                < (right.staleSince == nil ? 0 : 1, right.endpoint.origin == .discovered ? 0 : 1, right.endpoint.id)
+        }?.endpoint
+    }
+
     func knows(_ key: StrongKey) -> Bool { ids[key] != nil }
 
     /// The strong keys of a route's endpoints.

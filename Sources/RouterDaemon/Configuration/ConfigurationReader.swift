@@ -22,7 +22,8 @@ struct ConfigurationReader {
         var result = RouterConfiguration()
         // An empty file, or one of comments only.
         guard let root, root.null == nil || root.mapping != nil else { return result }
-        let fields = try mapping(root, "the configuration", ["version", "name", "media", "devices", "rooms"])
+        let fields = try mapping(
+            root, "the configuration", ["version", "name", "media", "cast", "hint", "devices", "rooms"])
         guard let version = fields["version"] else {
             throw error(root, "the configuration has no version", hint: "Begin the file with “version: 1”")
         }
@@ -31,6 +32,8 @@ struct ConfigurationReader {
         }
         if let name = fields["name"] { result.senderName = try string(name, "name") }
         if let media = fields["media"] { try readMedia(media, into: &result) }
+        if let cast = fields["cast"] { result.cast = try self.cast(cast) }
+        if let hint = fields["hint"] { result.firstRunHint = try self.hint(hint) }
         if let devices = fields["devices"] {
             result.devices = try sequence(devices, "devices").map { try device($0) }
         }
@@ -126,7 +129,7 @@ struct ConfigurationReader {
 
     // MARK: Values
 
-    private func mapping(_ node: Node, _ what: String, _ keys: [String]) throws -> [String: Node] {
+    func mapping(_ node: Node, _ what: String, _ keys: [String]) throws -> [String: Node] {
         guard let mapping = node.mapping else {
             throw error(node, "\(what) must be a list of “key: value” lines", hint: "Indent its keys below it")
         }
@@ -144,14 +147,14 @@ struct ConfigurationReader {
         return fields
     }
 
-    private func sequence(_ node: Node, _ what: String) throws -> [Node] {
+    func sequence(_ node: Node, _ what: String) throws -> [Node] {
         guard let sequence = node.sequence else {
             throw error(node, "\(what) must be a list", hint: "Begin each entry with “- ”")
         }
         return Array(sequence)
     }
 
-    private func string(_ node: Node, _ what: String) throws -> String {
+    func string(_ node: Node, _ what: String) throws -> String {
         guard let text = node.scalar?.string, !text.isEmpty else {
             throw error(node, "\(what) must be text", hint: "Write it in quotes if it holds “:” or “#”")
         }
@@ -179,7 +182,7 @@ struct ConfigurationReader {
 
     // MARK: Errors
 
-    private func error(_ node: Node?, _ message: String, hint: String) -> RouterError {
+    func error(_ node: Node?, _ message: String, hint: String) -> RouterError {
         let place = node?.mark.map { "\(path):\($0.line):\($0.column)" } ?? path
         return RouterError(.configuration, "\(place): \(message)", hint: hint)
     }

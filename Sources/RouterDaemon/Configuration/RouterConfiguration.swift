@@ -11,6 +11,9 @@ public struct RouterConfiguration: Sendable, Equatable {
     public var ffmpeg = "ffmpeg"
     public var ffprobe = "ffprobe"
     public var devices: [Device] = []
+    public var cast = CastConfiguration()
+    /// What is said when the first device is found, once; empty says nothing, nil what the router says by itself.
+    public var firstRunHint: String?
     public var rooms: [Room] = []
     /// What the person should know of the file itself.
     public var notices: [Notice] = []

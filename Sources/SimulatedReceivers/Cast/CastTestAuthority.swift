@@ -1,4 +1,5 @@
 import COpenSSL
+import CastV2
 import Foundation
 
 /// Keys and certificates of simulated Cast devices: a root of our own, a device certificate under it, and the
@@ -21,37 +22,205 @@ public struct CastTestAuthority: Sendable {
     private static let made = Result { try CastTestAuthority() }
 
     init() throws {
-        root = try SimulatedKeyPair()
-        deviceKey = try SimulatedKeyPair()
-        serverKey = try SimulatedKeyPair()
-        rootCertificate = try SimulatedCertificate(
-            name: "Router Test Cast Root", key: root, notBefore: -30 * Self.day, notAfter: 3_650 * Self.day, role: .root
-        ).signed(by: root, issuer: nil)
+        try self.init(
+            root: SimulatedKeyPair(), device: SimulatedKeyPair(), server: SimulatedKeyPair(), certificate: nil)
+    }
+
+    private init(
+        root: SimulatedKeyPair, device: SimulatedKeyPair, server: SimulatedKeyPair, certificate: [UInt8]?
+    ) throws {
+        self.root = root
+        deviceKey = device
+        serverKey = server
+        rootCertificate =
+            try certificate
+            ?? SimulatedCertificate(
+                name: "Router Test Cast Root", key: root, notBefore: -30 * Self.day, notAfter: 3_650 * Self.day,
+                role: .root
+            ).signed(by: root, issuer: nil)
         rootPEM = Self.pem(rootCertificate, label: "CERTIFICATE")
     }
 
-    /// A device certificate under the root. An expired one ended ten days ago, as those of the 2nd-generation
-    /// Chromecast did in March 2025.
-    func deviceCertificate(name: String, expired: Bool) throws -> [UInt8] {
-        let end = expired ? -10 * Self.day : 3_000 * Self.day
-        return try SimulatedCertificate(
-            name: name, key: deviceKey, notBefore: -20 * Self.day, notAfter: end, role: .device
+    /// An authority that stays: the one that is kept in this folder, or a new one that is kept there from now on (mode
+    /// 0600). A simulated device that is started again then shows the same key, as a real one does.
+    ///
+    /// Throws `SimulatedReceiverError.cryptography` where it cannot be made or kept.
+    public static func kept(in folder: URL) throws -> CastTestAuthority {
+        let file = folder.appending(path: "simulated-cast-keys.json")
+        if let data = try? Data(contentsOf: file), let kept = try? JSONDecoder().decode(Kept.self, from: data),
+            CastCertificate(der: Array(kept.certificate)) != nil, kept.isWhole
+        {
+            return try CastTestAuthority(
+                root: SimulatedKeyPair(der: Array(kept.root)), device: SimulatedKeyPair(der: Array(kept.device)),
+                server: SimulatedKeyPair(der: Array(kept.server)), certificate: Array(kept.certificate))
+        }
+        let made = try CastTestAuthority()
+        let kept = Kept(
+            root: Data(made.root.der), device: Data(made.deviceKey.der), server: Data(made.serverKey.der),
+            certificate: Data(made.rootCertificate))
+        do {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let path = file.path + "-\(UUID().uuidString)"
+            guard
+                FileManager.default.createFile(
+                    atPath: path, contents: try JSONEncoder().encode(kept), attributes: [.posixPermissions: 0o600])
+            else { throw SimulatedReceiverError.cryptography("keeping keys in \(folder.path)") }
+            // In one step, so that nobody ever reads half of it.
+            guard rename(path, file.path) == 0 else {
+                throw SimulatedReceiverError.cryptography("keeping keys in \(folder.path)")
+            }
+        } catch let error as SimulatedReceiverError {
+            throw error
+        } catch {
+            throw SimulatedReceiverError.cryptography("keeping keys in \(folder.path)")
+        }
+        return made
+    }
+
+    /// DER of each.
+    private struct Kept: Codable {
+        var root: Data
+        var device: Data
+        var server: Data
+        var certificate: Data
+
+        var isWhole: Bool {
+            [root, device, server].allSatisfy { (try? SimulatedKeyPair(der: Array($0)).withKey { _ in true }) == true }
+        }
+    }
+
+    /// Who a device says it is: its key, its certificate, what it sends along.
+    struct Identity: Sendable {
+        var key: SimulatedKeyPair
+        var certificate: [UInt8]
+        var intermediates: [[UInt8]] = []
+        var revocationList: [UInt8] = []
+        /// The root that a sender would have to be given, DER.
+        var root: [UInt8]
+    }
+
+    /// A device's identity under the root, or one that fails as `mode` says. What is wrong with dates ended ten days
+    /// ago, as the certificates of the 2nd-generation Chromecast did in March 2025.
+    func identity(name: String, mode: SimulatedCastConfiguration.AuthenticationMode) throws -> Identity {
+        let day = Self.day
+        var device = SimulatedCertificate(
+            name: name, key: deviceKey, notBefore: -20 * day, notAfter: 3_000 * day, role: .device)
+        var middle = SimulatedCertificate(
+            name: "Router Test Cast ICA", key: serverKey, notBefore: -25 * day, notAfter: 3_300 * day, role: .middle)
+        func underRoot() throws -> Identity {
+            let certificate = try device.signed(by: root, issuer: rootCertificate)
+            return Identity(key: device.key, certificate: certificate, root: rootCertificate)
+        }
+        func underMiddle(_ root: [UInt8]? = nil) throws -> Identity {
+            let issuer = root ?? rootCertificate
+            let authority = try middle.signed(by: self.root, issuer: issuer)
+            let certificate = try device.signed(by: serverKey, issuer: authority)
+            return Identity(
+                key: device.key, certificate: certificate, intermediates: [authority], root: issuer)
+        }
+        switch mode {
+        case .expired: device.notAfter = -10 * day
+        case .audioOnly: device.isAudioOnly = true
+        case .newKey: device.key = try SimulatedKeyPair()
+        case .shortKey: device.key = try SimulatedKeyPair(.rsa(bits: 1_024))
+        case .ellipticKey: device.key = try SimulatedKeyPair(.curve)
+        case .notForSigning: device.role = .deviceForEncryption
+        case .intermediate: return try underMiddle()
+        case .missingIntermediate:
+            var identity = try underMiddle()
+            identity.intermediates = []
+            return identity
+        case .expiredIntermediate:
+            middle.notAfter = -10 * day
+            return try underMiddle()
+        case .notAnAuthority:
+            middle.role = .device
+            return try underMiddle()
+        case .chainTooLong:
+            let lonely = SimulatedCertificate(
+                name: "Router Test Lonely Root", key: root, notBefore: -30 * day, notAfter: 3_650 * day,
+                role: .rootWithoutMiddle)
+            return try underMiddle(try lonely.signed(by: root, issuer: nil))
+        case .untrusted:
+            let stranger = SimulatedCertificate(
+                name: "Router Test Stranger", key: serverKey, notBefore: -30 * day, notAfter: 3_650 * day, role: .root)
+            let issuer = try stranger.signed(by: serverKey, issuer: nil)
+            let certificate = try device.signed(by: serverKey, issuer: issuer)
+            // Whoever trusts the root does not trust this one, though the device sends it.
+            return Identity(key: device.key, certificate: certificate, intermediates: [issuer], root: rootCertificate)
+        case .selfSigned:
+            let certificate = try device.signed(by: device.key, issuer: nil)
+            return Identity(key: device.key, certificate: certificate, root: rootCertificate)
+        case .manyCertificates:
+            var identity = try underRoot()
+            identity.intermediates = Array(repeating: rootCertificate, count: 9)
+            return identity
+        case .revoked, .revokedSerial, .badRevocationList:
+            var identity = try underRoot()
+            identity.revocationList = try revocationList(
+                keys: mode == .revoked ? [identity.certificate] : [],
+                serials: mode == .revokedSerial ? [identity.certificate] : [], spoiled: mode == .badRevocationList)
+            return identity
+        default: break
+        }
+        return try underRoot()
+    }
+
+    /// A list of revoked devices, signed under the root and valid for a day (`Protocols/cast` section 8).
+    ///
+    /// - Parameters:
+    ///   - keys: certificates whose keys count no more, DER.
+    ///   - serials: certificates of the root's that count no more, by their serial numbers, DER.
+    public func revocationList(keys: [[UInt8]] = [], serials: [[UInt8]] = []) throws -> [UInt8] {
+        try revocationList(keys: keys, serials: serials, spoiled: false)
+    }
+
+    private func revocationList(keys: [[UInt8]], serials: [[UInt8]], spoiled: Bool) throws -> [UInt8] {
+        let now = UInt64(Date().timeIntervalSince1970)
+        let issuer = try Self.keyHash(rootCertificate)
+        let content = CastRevocationContent(
+            notBefore: now - UInt64(Self.day), notAfter: now + UInt64(Self.day), keyHashes: try keys.map(Self.keyHash),
+            serialRanges: try serials.map { certificate in
+                let serial = try Self.serial(certificate)
+                return CastRevocationList.SerialRange(issuerKeyHash: issuer, serials: serial...serial)
+            })
+        let signer = try SimulatedCertificate(
+            name: "Router Test CRL Signer", key: serverKey, notBefore: -Self.day, notAfter: 30 * Self.day, role: .device
         ).signed(by: root, issuer: rootCertificate)
+        var signature = try serverKey.sign(content.bytes, hash: .sha256, padding: .pkcs1)
+        if spoiled { signature[0] ^= 1 }
+        return content.bundle(signer: signer, signature: signature)
+    }
+
+    private static func keyHash(_ certificate: [UInt8]) throws -> [UInt8] {
+        guard let read = CastCertificate(der: certificate) else {
+            throw SimulatedReceiverError.cryptography("reading a certificate")
+        }
+        return read.keyHash
+    }
+
+    private static func serial(_ certificate: [UInt8]) throws -> UInt64 {
+        guard let serial = CastCertificate(der: certificate)?.serial else {
+            throw SimulatedReceiverError.cryptography("reading a certificate")
+        }
+        return serial
     }
 
     /// The certificate of the TLS server, signed by itself. Senders refuse one that is valid for more than four days.
-    func serverCertificate(name: String, days: Int) throws -> [UInt8] {
-        try SimulatedCertificate(
-            name: name, key: serverKey, notBefore: -Self.day / 4, notAfter: days * Self.day - Self.day / 2,
-            role: .server
+    func serverCertificate(
+        name: String, mode: SimulatedCastConfiguration.AuthenticationMode
+    ) throws -> [UInt8] {
+        let quarter = Self.day / 4
+        let (from, to) =
+            switch mode {
+            case .longLivedTLS: (-quarter, 30 * Self.day)
+            case .expiredTLS: (-2 * Self.day, -quarter)
+            case .futureTLS: (quarter, 2 * Self.day)
+            default: (-quarter, 2 * Self.day - Self.day / 2)
+            }
+        return try SimulatedCertificate(
+            name: name, key: serverKey, notBefore: from, notAfter: to, role: .server
         ).signed(by: serverKey, issuer: nil)
-    }
-
-    /// Signs with the device's key (`Protocols/cast` section 6).
-    func signAsDevice(_ bytes: [UInt8], hash: SimulatedKeyPair.Hash, padding: SimulatedKeyPair.Padding) throws
-        -> [UInt8]
-    {
-        try deviceKey.sign(bytes, hash: hash, padding: padding)
     }
 
     static func pem(_ der: [UInt8], label: String) -> String {
@@ -60,21 +229,43 @@ public struct CastTestAuthority: Sendable {
     }
 }
 
-/// An RSA key of 2,048 bits, kept as DER so that it is a plain value.
+/// A key, kept as DER so that it is a plain value.
 struct SimulatedKeyPair: Sendable {
     enum Hash: Sendable { case sha1, sha256 }
     enum Padding: Sendable { case pkcs1, pss }
+    enum Kind: Sendable {
+        case rsa(bits: Int32)
+        /// P-256.
+        case curve
+    }
 
     let der: [UInt8]
+    private let kind: Kind
 
-    init() throws {
-        let context = EVP_PKEY_CTX_new_from_name(nil, "RSA", nil)
+    /// An RSA key that was made before.
+    init(der: [UInt8]) {
+        self.der = der
+        kind = .rsa(bits: 2_048)
+    }
+
+    init(_ kind: Kind = .rsa(bits: 2_048)) throws {
+        self.kind = kind
+        let failure = SimulatedReceiverError.cryptography("making a key")
+        let context: OpaquePointer?
+        if case .curve = kind {
+            context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil)
+        } else {
+            context = EVP_PKEY_CTX_new_from_name(nil, "RSA", nil)
+        }
         defer { EVP_PKEY_CTX_free(context) }
         var key: OpaquePointer?
         defer { EVP_PKEY_free(key) }
-        guard EVP_PKEY_keygen_init(context) == 1, EVP_PKEY_CTX_set_rsa_keygen_bits(context, 2_048) == 1,
-            EVP_PKEY_generate(context, &key) == 1
-        else { throw SimulatedReceiverError.cryptography("making a key") }
+        guard EVP_PKEY_keygen_init(context) == 1 else { throw failure }
+        switch kind {
+        case .rsa(let bits): guard EVP_PKEY_CTX_set_rsa_keygen_bits(context, bits) == 1 else { throw failure }
+        case .curve: guard EVP_PKEY_CTX_set_group_name(context, "P-256") == 1 else { throw failure }
+        }
+        guard EVP_PKEY_generate(context, &key) == 1 else { throw failure }
         der = try derBytes("encoding a key") { i2d_PrivateKey(key, $0) }
     }
 
@@ -97,7 +288,7 @@ struct SimulatedKeyPair: Sendable {
             let failure = SimulatedReceiverError.cryptography("signing")
             let digest = hash == .sha1 ? EVP_sha1() : EVP_sha256()
             guard EVP_DigestSignInit(context, &keyContext, digest, nil, key) == 1 else { throw failure }
-            if padding == .pss {
+            if padding == .pss, case .rsa = kind {
                 guard EVP_PKEY_CTX_set_rsa_padding(keyContext, RSA_PKCS1_PSS_PADDING) == 1 else { throw failure }
             }
             var length = 0
@@ -111,7 +302,13 @@ struct SimulatedKeyPair: Sendable {
 
 /// What a certificate is to say.
 struct SimulatedCertificate {
-    enum Role { case root, device, server }
+    enum Role {
+        case root, middle, device, server
+        /// Allows no intermediate below it.
+        case rootWithoutMiddle
+        /// A device's, whose key is not for signatures.
+        case deviceForEncryption
+    }
 
     var name: String
     var key: SimulatedKeyPair
@@ -119,6 +316,8 @@ struct SimulatedCertificate {
     var notBefore: Int
     var notAfter: Int
     var role: Role
+    /// Names the policy of devices that play sound only.
+    var isAudioOnly = false
 
     /// The certificate in DER. Without an issuer it names itself as that.
     func signed(by signer: SimulatedKeyPair, issuer: [UInt8]?) throws -> [UInt8] {
@@ -148,14 +347,19 @@ struct SimulatedCertificate {
             defer { X509_EXTENSION_free(part) }
             guard X509_add_ext(certificate, part, -1) == 1 else { throw failure }
         }
+        if isAudioOnly { try addAudioOnlyPolicy(certificate) }
         try signer.withKey { guard X509_sign(certificate, $0, EVP_sha256()) > 0 else { throw failure } }
         return try derBytes("encoding a certificate") { i2d_X509(certificate, $0) }
     }
 
     private var extensions: [(Int32, String)] {
         switch role {
-        case .root:
+        case .root, .middle:
             [(NID_basic_constraints, "critical,CA:TRUE"), (NID_key_usage, "critical,keyCertSign,cRLSign")]
+        case .rootWithoutMiddle:
+            [(NID_basic_constraints, "critical,CA:TRUE,pathlen:0"), (NID_key_usage, "critical,keyCertSign,cRLSign")]
+        case .deviceForEncryption:
+            [(NID_basic_constraints, "critical,CA:FALSE"), (NID_key_usage, "critical,keyEncipherment")]
         case .device:
             [
                 (NID_basic_constraints, "critical,CA:FALSE"), (NID_key_usage, "critical,digitalSignature"),
@@ -163,6 +367,24 @@ struct SimulatedCertificate {
             ]
         case .server:
             [(NID_key_usage, "critical,digitalSignature,keyEncipherment"), (NID_ext_key_usage, "serverAuth")]
+        }
+    }
+}
+
+extension SimulatedCertificate {
+    /// certificatePolicies with 1.3.6.1.4.1.11129.2.5.2 alone, written out: a list of one policy, which is an OID.
+    private func addAudioOnlyPolicy(_ certificate: OpaquePointer) throws {
+        let identifier: [UInt8] = [0x2b, 0x06, 0x01, 0x04, 0x01, 0xd6, 0x79, 0x02, 0x05, 0x02]
+        let policy = [0x30, UInt8(identifier.count + 2), 0x06, UInt8(identifier.count)] + identifier
+        let policies = [0x30, UInt8(policy.count)] + policy
+        guard let octets = ASN1_OCTET_STRING_new() else { throw SimulatedReceiverError.cryptography("an extension") }
+        defer { ASN1_OCTET_STRING_free(octets) }
+        guard ASN1_OCTET_STRING_set(octets, policies, Int32(policies.count)) == 1,
+            let part = X509_EXTENSION_create_by_NID(nil, NID_certificate_policies, 0, octets)
+        else { throw SimulatedReceiverError.cryptography("an extension") }
+        defer { X509_EXTENSION_free(part) }
+        guard X509_add_ext(certificate, part, -1) == 1 else {
+            throw SimulatedReceiverError.cryptography("an extension")
         }
     }
 }
