@@ -147,10 +147,15 @@ let package = Package(
         tests("RouterCoreTests", ["RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
         tests(
-            "RouterDaemonTests", ["RouterDaemon", "RouterCore", "RouteBackend", "RouteModel", "RouterTestKit", logging]),
+            "RouterDaemonTests",
+            [
+                "RouterDaemon", "RouterCore", "RouterStore", "CastBackend", "RouteBackend", "RouteModel",
+                "RouterTestKit",
+                logging,
+            ]),
         tests(
             "RouterCommandsTests",
-            ["RouterCommands", "SimulatedReceivers", "RouteBackend", "RouteModel", argumentParser]),
+            ["RouterCommands", "CastBackend", "SimulatedReceivers", "RouteBackend", "RouteModel", argumentParser]),
         tests(
             "SimulatedReceiversTests",
             [

@@ -55,12 +55,20 @@ final class BrowseSession: @unchecked Sendable {
     private let continuation: AsyncStream<ServiceEvent>.Continuation
     private var connection: AvahiConnection?
 
+    private struct Home {
+        var domain: String
+        var host: String?
+        var port: Int?
+    }
+
     private static let lookMilliseconds: UInt32 = 10_000
 
     private var client: OpaquePointer?
     private var browsers: [String: OpaquePointer] = [:]
     private var table = ServiceTable()
     private var resolvers: [OpaquePointer: ServiceTable.Sighting] = [:]
+    /// Where each was resolved to last, and the domain to ask in.
+    private var homes: [ServiceTable.Sighting: Home] = [:]
     /// Types whose browser has not said yet that this is all for now.
     private var unfinishedTypes: Set<String> = []
     private var graceTimer: AvahiTimer?
@@ -109,6 +117,7 @@ final class BrowseSession: @unchecked Sendable {
             client = nil
             browsers = [:]
             resolvers = [:]
+            homes = [:]
             unfinishedTypes = []
             connection?.cancel(graceTimer)
             graceTimer = nil
@@ -176,6 +185,7 @@ final class BrowseSession: @unchecked Sendable {
     private func appeared(_ sighting: ServiceTable.Sighting, domain: String) {
         guard let client, !resolvers.values.contains(sighting) else { return }
         table.appeared(sighting)
+        homes[sighting] = Home(domain: domain)
         // Addresses of the version by which the service was seen: by the other one there is a sighting of its own.
         let version = sighting.version == .v4 ? Int32(AVAHI_PROTO_INET) : Int32(AVAHI_PROTO_INET6)
         let resolver = avahi_service_resolver_new(
@@ -212,6 +222,17 @@ final class BrowseSession: @unchecked Sendable {
 
     private func answered(_ resolver: OpaquePointer, with resolution: ServiceTable.Resolution?) {
         guard let sighting = resolvers[resolver] else { return }
+        if let resolution, let home = homes[sighting] {
+            // A resolver tells of another host and port with the address of the old one, and leaves it at that: a group
+            // whose leader changed would be looked for at the old leader. A fresh one asks for the new host's address.
+            guard home.host == nil || (home.host, home.port) == (resolution.hostName, resolution.port) else {
+                resolvers[resolver] = nil
+                avahi_service_resolver_free(resolver)
+                return appeared(sighting, domain: home.domain)
+            }
+            homes[sighting]?.host = resolution.hostName
+            homes[sighting]?.port = resolution.port
+        }
         tell(resolution.map { table.resolved(sighting, as: $0) } ?? table.fellSilent(sighting))
         sayIfComplete()
     }
@@ -221,6 +242,7 @@ final class BrowseSession: @unchecked Sendable {
             resolvers[resolver] = nil
             avahi_service_resolver_free(resolver)
         }
+        homes[sighting] = nil
         tell(table.vanished(sighting))
         sayIfComplete()
     }

@@ -2,6 +2,8 @@
 """Measures the router beside its peers, in one run on one machine, and prints one table.
 
   load    process start to LOAD on the wire of a Cast receiver: router, pychromecast, catt
+  session a connected Cast session: command to bytes on the wire (router, pychromecast), microseconds for a message,
+          memory and threads of 50 idle connections
   sound   process start to the first audio packet and to the first sound at shairport-sync: router, pyatv
   cpu     CPU of one RAOP room for a stretch of playing, start and end of the process left out: router, pyatv
   server  32 clients fetching one big file: router's media server, nginx; growth of memory; latency of far ranges
@@ -18,6 +20,7 @@ import tempfile
 
 from airplay_bench import measure_cpu, measure_sound
 from cast_bench import measure_load
+from castsession_bench import measure_session
 from measuring import Table, Tools
 from server_bench import measure_server
 
@@ -25,7 +28,8 @@ from server_bench import measure_server
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--router", help="the router's binary; without it only peers are measured")
-    options.add_argument("--only", default="load,sound,cpu,server")
+    options.add_argument("--benchmarks", help="the binary of Tests/Benchmarks/Sources; without it only peers are measured")
+    options.add_argument("--only", default="load,session,sound,cpu,server")
     options.add_argument("--repeat", type=int, default=5, help="runs of each start-up measurement")
     options.add_argument("--seconds", type=int, default=30, help="how long CPU is counted")
     options = options.parse_args()
@@ -36,6 +40,8 @@ def main():
         tools = Tools(folder, options.router, os.environ.get("ROUTER_PEERS", ".build/peers"))
         jobs = {
             "load": lambda: measure_load(tools, table, options.repeat),
+            "session": lambda: measure_session(
+                tools, table, options.benchmarks and os.path.abspath(options.benchmarks)),
             "sound": lambda: measure_sound(tools, table, options.repeat),
             "cpu": lambda: measure_cpu(tools, table, options.seconds),
             "server": lambda: measure_server(tools, table),

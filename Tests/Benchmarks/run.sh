@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The benchmarks: builds the router for release, then measures it beside its peers in one run and prints one table.
 #
-#   Tests/Benchmarks/run.sh [--only load,sound,cpu,server] [--repeat N] [--seconds N] [--router PATH]
+#   Tests/Benchmarks/run.sh [--only load,session,sound,cpu,server] [--repeat N] [--seconds N] [--router PATH]
+#                           [--benchmarks PATH]
 #
 # Runs in the lab (Tests/lab.sh): nothing that is measured shares a network with the machine around it. Needs root or
 # sudo. What the numbers mean is in benchmarks.py; they depend on what else the machine does meanwhile.
@@ -9,7 +10,13 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 router=
-for argument; do case "$argument" in --router | --router=*) router=given ;; esac; done
+benchmarks=
+for argument; do
+    case "$argument" in
+    --router | --router=*) router=given ;;
+    --benchmarks | --benchmarks=*) benchmarks=given ;;
+    esac
+done
 
 variables=(env)
 [ "${ROUTER_PEERS:-$PWD/.build/peers}" != "$PWD/.build/peers" ] || variables+=(-u ROUTER_PEERS)
@@ -21,6 +28,13 @@ if [ -z "$router" ]; then
     swift build -c release --product router >.build/test-logs/release-build.log 2>&1 ||
         { grep -E 'error:' .build/test-logs/release-build.log | sort -u | head -n 20; exit 1; }
     given=(--router "$(swift build -c release --show-bin-path)/router")
+fi
+if [ -z "$benchmarks" ]; then
+    # A package of its own, in a folder of its own: in the product's, each build would undo the other's.
+    package=(-c release --package-path Tests/Benchmarks --scratch-path .build/benchmarks)
+    swift build "${package[@]}" --product CastBenchmarks >.build/test-logs/benchmarks-build.log 2>&1 ||
+        { grep -E 'error:' .build/test-logs/benchmarks-build.log | sort -u | head -n 20; exit 1; }
+    given+=(--benchmarks "$(swift build "${package[@]}" --show-bin-path)/CastBenchmarks")
 fi
 
 as_root=()

@@ -111,7 +111,7 @@ import Testing
                 .mediaStatus([CastMediaStatusUpdate(mediaSessionID: 1)], requestID: 0)
             ),
             (#"{"type":"media_status","requestId":2}"#, .mediaStatus([], requestID: 2)),
-            (#"{"type":"QUEUE_CHANGE","x":1}"#, .other(type: "QUEUE_CHANGE", ["type": "QUEUE_CHANGE", "x": 1])),
+            (#"{"type":"SOMETHING_NEW","x":1}"#, .other(type: "SOMETHING_NEW", ["type": "SOMETHING_NEW", "x": 1])),
         ])
     func mediaReplies(text: String, expected: CastInbound) {
         #expect(read(CastNamespace.media, text) == expected)

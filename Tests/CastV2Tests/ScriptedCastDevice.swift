@@ -126,7 +126,7 @@ final class ScriptedCastDevice: Sendable {
         let id = json["requestId"].int ?? 0
         switch (message.namespace, type) {
         case (CastNamespace.heartbeat, "PING"): say(#"{"type":"PONG"}"#, in: CastNamespace.heartbeat)
-        case (CastNamespace.receiver, "GET_STATUS"): push(status(id))
+        case (CastNamespace.receiver, "GET_STATUS"), (CastNamespace.receiver, "SET_VOLUME"): push(status(id))
         case (CastNamespace.receiver, "LAUNCH"):
             state.withLock { $0.app = $0.launches }
             push(status(0), status(id))

@@ -1,3 +1,4 @@
+import CastBackend
 import Foundation
 import Logging
 import RouteBackend

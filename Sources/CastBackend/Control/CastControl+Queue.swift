@@ -75,6 +75,8 @@ extension CastControl {
 
     private func edit(_ doing: String, _ request: (Int, CastQueuePlace) -> CastMediaRequest) async throws {
         let status = try await loaded()
+        // Also where the last edit was ours: only the device knows its number.
+        try await completeQueue(radius: 0)
         let mirror = await session.current.media.queue
         let place = CastQueuePlace(sequenceNumber: mirror.sequenceNumber)
         let result = await session.media(request(status.mediaSessionID, place)).result()

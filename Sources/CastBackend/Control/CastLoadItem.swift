@@ -78,14 +78,21 @@ public struct CastLoadItem: Sendable, Hashable {
 
     func load(autoplay: Bool, rate: Double?) throws -> CastLoad {
         let whole = mediaJSON.flatMap(CastJSON.init(text:)).flatMap(CastLoad.init(json:))
-        let media = try mediaInformation()
-        var load = whole ?? CastLoad(media: media, currentTime: nil)
+        var load: CastLoad
+        let media: CastMediaInformation?
+        if let whole, whole.media == nil, url == nil {
+            // A queue, which has its media in its items.
+            (load, media) = (whole, nil)
+        } else {
+            let described = try mediaInformation()
+            (load, media) = (whole ?? CastLoad(media: described, currentTime: nil), described)
+        }
         load.media = media
         load.autoplay = autoplay && load.autoplay
-        load.currentTime = start ?? load.currentTime ?? (media.streamType == .live ? nil : 0)
+        load.currentTime = start ?? load.currentTime ?? (media == nil || media?.streamType == .live ? nil : 0)
         load.playbackRate = rate ?? load.playbackRate
         // Who names a text track wants to read it.
-        if !subtitles.isEmpty, let first = media.tracks.first(where: { $0.kind == .text && $0.contentID != nil }) {
+        if !subtitles.isEmpty, let first = media?.tracks.first(where: { $0.kind == .text && $0.contentID != nil }) {
             load.activeTrackIDs = (load.activeTrackIDs ?? []) + [first.id]
         }
         return load

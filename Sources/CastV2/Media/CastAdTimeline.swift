@@ -1,4 +1,4 @@
-/// The ad breaks of one item on its timeline (C15; `Protocols/cast` section 12): which comes next, how long the one that
+/// The ad breaks of one item on its timeline (C15; `Protocols/cast` section 7): which comes next, how long the one that
 /// plays still takes, and whether it may be skipped. Pure; devices tell where a clip is only now and then, and in between
 /// we count.
 public struct CastAdTimeline: Sendable, Hashable {

@@ -1,4 +1,4 @@
-/// The receiver's queue as far as it is known (C10; `Protocols/cast` section 12). The receiver owns the queue; several
+/// The receiver's queue as far as it is known (C10; `Protocols/cast` section 7). The receiver owns the queue; several
 /// senders edit it, and each hears of the others' edits in pieces. Pure: it says what to ask, and asks nothing.
 public struct CastQueueMirror: Sendable, Hashable {
     /// Ids that are kept. A frame of 64 KiB holds about as many.
@@ -90,7 +90,8 @@ public struct CastQueueMirror: Sendable, Hashable {
         let order = itemIDs ?? window
         guard !order.isEmpty else { return nil }
         let centre = currentIndex ?? 0
-        let near = order[max(0, centre - max(0, radius))...min(order.count - 1, centre + max(0, radius))]
+        let reach = min(max(0, radius), order.count)
+        let near = order[max(0, centre - reach)...min(order.count - 1, centre + reach)]
         let missing = near.filter { items[$0] == nil }
         return missing.isEmpty ? nil : .items(Array(missing.prefix(Self.askedAtOnce)))
     }
@@ -221,6 +222,11 @@ public struct CastQueueMirror: Sendable, Hashable {
     private mutating func reorder(_ change: CastQueueChange, _ requestID: CastRequestID) {
         let moved = Self.unique(change.reorderItemIDs)
         let named = Set(moved.isEmpty ? change.itemIDs : moved)
+        if let itemIDs, named.isDisjoint(with: itemIDs) {
+            // Another queue is on its way, and told of before the status that begins it.
+            isStale = true
+            return
+        }
         let origin = claim(requestID) {
             switch $0 {
             case .reorder(let own): own == named || moved.isEmpty

@@ -1,4 +1,4 @@
-/// What a device says of itself in `receiver.discovery`, when asked (`Protocols/cast` section 13).
+/// What a device says of itself in `receiver.discovery`, when asked (`Protocols/cast`, “Discovery and setup”).
 public struct CastDeviceInformation: Sendable, Hashable {
     public var deviceID: String?
     public var friendlyName: String?
@@ -21,7 +21,7 @@ public struct CastDeviceInformation: Sendable, Hashable {
     }
 }
 
-/// What a device says of itself in `setup`, when asked (`Protocols/cast` section 13).
+/// What a device says of itself in `setup`, when asked (`Protocols/cast`, “Discovery and setup”).
 public struct CastEurekaInformation: Sendable, Hashable {
     /// 200 where it was answered.
     public var responseCode: Int?

@@ -1,4 +1,4 @@
-/// A place in an item where clips play, ads mostly (`Protocols/cast` section 12).
+/// A place in an item where clips play, ads mostly (`Protocols/cast` section 7).
 public struct CastMediaBreak: Sendable, Hashable {
     public var id: String
     /// The clips in the order they play.

@@ -1,4 +1,4 @@
-/// Why a receiver could not play: LOAD_FAILED and ERROR (`Protocols/cast` sections 7 and 12).
+/// Why a receiver could not play: LOAD_FAILED and ERROR (`Protocols/cast` section 7).
 public struct CastMediaFailure: Sendable, Hashable {
     /// `detailedErrorCode`.
     public var code: Int?

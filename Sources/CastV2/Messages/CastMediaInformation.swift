@@ -1,4 +1,4 @@
-/// What a receiver is asked to play, or says that it plays (`Protocols/cast` sections 7 and 12).
+/// What a receiver is asked to play, or says that it plays (`Protocols/cast` section 7).
 public struct CastMediaInformation: Sendable, Hashable {
     public enum StreamType: String, Sendable, Hashable {
         case none = "NONE"

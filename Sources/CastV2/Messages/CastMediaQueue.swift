@@ -1,4 +1,4 @@
-/// How a queue goes on past its end (`Protocols/cast` section 12).
+/// How a queue goes on past its end (`Protocols/cast` section 7).
 public enum CastRepeatMode: String, Sendable, Hashable, CaseIterable {
     case off = "REPEAT_OFF"
     case all = "REPEAT_ALL"

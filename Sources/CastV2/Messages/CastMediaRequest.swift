@@ -1,4 +1,4 @@
-/// A request of the media namespace, to an app's transport id (`Protocols/cast` sections 7 and 12).
+/// A request of the media namespace, to an app's transport id (`Protocols/cast` section 7).
 public enum CastMediaRequest: Sendable, Hashable {
     case getStatus
     case load(CastLoad)

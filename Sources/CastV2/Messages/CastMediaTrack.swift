@@ -1,4 +1,4 @@
-/// One track of an item: text, sound or picture (`Protocols/cast` section 12).
+/// One track of an item: text, sound or picture (`Protocols/cast` section 7).
 public struct CastMediaTrack: Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         case text = "TEXT"

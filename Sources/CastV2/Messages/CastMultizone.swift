@@ -1,4 +1,4 @@
-/// A request of the multizone namespace, to a group or one of its members (`Protocols/cast` section 12).
+/// A request of the multizone namespace, to a group or one of its members (`Protocols/cast`, “Groups”).
 public enum CastMultizoneRequest: Sendable, Hashable {
     case getStatus
     case getCastingGroups
@@ -24,7 +24,7 @@ public enum CastMultizoneRequest: Sendable, Hashable {
     }
 }
 
-/// News of the multizone namespace (`Protocols/cast` section 12).
+/// News of the multizone namespace (`Protocols/cast`, “Groups”).
 public enum CastMultizoneNews: Sendable, Hashable {
     /// Everything, whole.
     case status(CastMultizoneStatus)

@@ -1,5 +1,5 @@
 /// A namespace that an app and its senders have for themselves, as one listener has it (C16; `Protocols/cast`
-/// section 11).
+/// “Custom channels”).
 ///
 /// It attaches by itself when the app of the session lists the namespace, also when it does so only later, and detaches
 /// when app or namespace go. It lives until it is closed or the connection ends, across apps.

@@ -1,5 +1,5 @@
 /// The volumes of a group's members as one master and one trim for each, so that a group turned down to nothing comes
-/// back as it was (C17; `Protocols/cast` section 12). Pure; levels, master and trims are 0 to 1.
+/// back as it was (C17; `Protocols/cast`, “Groups”). Pure; levels, master and trims are 0 to 1.
 ///
 /// A member is as loud as `master × trim`, and the loudest has a trim of 1. Moving the master rewrites no trim. What
 /// somebody does at one device rewrites that device's trim only, and raises the master where it exceeds it. Devices

@@ -1,4 +1,4 @@
-// Custom channels (C16; `Protocols/cast` section 11).
+// Custom channels (C16; `Protocols/cast`, “Custom channels”).
 
 extension CastSession {
     struct ChannelListener {
@@ -43,7 +43,8 @@ extension CastSession {
     public func send(_ payload: CastMessage.Payload, in namespace: String) async throws {
         try CastChannel.check(namespace: namespace)
         if case .closed(let error) = state.connection { throw CastChannelError.connectionLost(error) }
-        guard let app = state.runningApp, listedNamespaces.contains(namespace) else {
+        let isAttached = listeners.values.contains { $0.namespace == namespace && $0.attached != nil }
+        guard let app = state.runningApp, isAttached || listedNamespaces.contains(namespace) else {
             throw CastChannelError.notAttached
         }
         guard connection.takesMore else { throw CastChannelError.congested }

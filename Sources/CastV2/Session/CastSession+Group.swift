@@ -1,4 +1,4 @@
-// Groups and their members' volumes (C17; `Protocols/cast` section 12).
+// Groups and their members' volumes (C17; `Protocols/cast`, “Groups”).
 
 extension CastSession {
     /// Asks a group for its members, and keeps them up to date from then on in `CastSessionState.group`.

@@ -136,6 +136,8 @@ enum CastTLS {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.certificateVerification = .none
         configuration.minimumTLSVersion = .tlsv12
+        // How long a device that is gone may keep our goodbye waiting for its own.
+        configuration.shutdownTimeout = .seconds(1)
         return try NIOSSLContext(configuration: configuration)
     }
 }

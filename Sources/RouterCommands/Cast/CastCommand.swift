@@ -9,8 +9,10 @@ struct CastCommand: AsyncParsableCommand {
             DEVICE is a name, an id or a unique beginning of one from “router devices”, or a URI such as \
             cast://192.168.1.21.
 
-              router cast auth “Living Room”
-              router cast status “Living Room”
+              router cast auth Kitchen
+              router cast status Kitchen
+              router cast load Kitchen http://192.168.1.10/song.mp3
+              router cast queue Kitchen
 
             With -o json each verb prints one document; what plays has the same keys everywhere, and times are seconds.
             """,

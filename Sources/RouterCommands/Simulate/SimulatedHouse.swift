@@ -177,7 +177,7 @@ actor SimulatedHouse {
 
     /// Events after which the record may have changed.
     private static let recordWords: Set<String> = [
-        "launch", "appStopped", "takenOver", "crashed", "restarted", "moved", "launchStatus",
+        "launch", "appStopped", "takenOver", "crashed", "restarted", "moved", "launchStatus", "groupPlays", "exited",
     ]
 
     /// What happens at every receiver, with its name.

@@ -147,6 +147,8 @@ public struct SimulatedCastConfiguration: Sendable {
     public var refusesDuplicateRequestIDs = false
     /// A virtual connection to an app that says nothing for so long is closed; nil is never.
     public var idleLimit: Duration?
+    /// The app exits when all strong senders have left and only weak ones (`connType` 1) remain.
+    public var exitsWithWeakSenders = false
     /// eureka_info is refused to whoever asks by host name, as firmware does.
     public var refusesHostHeaderNames = true
     /// Knows STORE_SESSION and RESUME_SESSION.
@@ -187,9 +189,7 @@ public struct SimulatedCastConfiguration: Sendable {
     }
 
     /// The id as a UUID with hyphens, as multizone names devices.
-    public var deviceUUID: String { udn }
-
-    var udn: String {
+    public var deviceUUID: String {
         let digits = Array(deviceID)
         return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0.clamped(to: 0..<digits.count)]) }
             .joined(separator: "-")

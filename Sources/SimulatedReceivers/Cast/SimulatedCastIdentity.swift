@@ -29,7 +29,7 @@ struct SimulatedCastIdentity: Sendable {
                 "cast_port": .integer(place.port), "multichannel_group": false,
             ]
         }
-        let own = GroupPlace(id: configuration.udn, name: configuration.name, host: host, port: port)
+        let own = GroupPlace(id: configuration.deviceUUID, name: configuration.name, host: host, port: port)
         return .array(
             (configuration.group == nil ? [] : [group(own, leader: "self")])
                 + memberOf.map { group($0, leader: "\($0.host):\($0.port)") })
@@ -63,7 +63,7 @@ struct SimulatedCastIdentity: Sendable {
                 "name": .string(configuration.name), "version": 12,
                 "device_info": [
                     "manufacturer": "Router", "product_name": .string(configuration.model),
-                    "ssdp_udn": .string(configuration.udn),
+                    "ssdp_udn": .string(configuration.deviceUUID),
                 ],
                 "build_info": ["cast_build_revision": "1.56.500000", "build_type": 2],
             ],
@@ -75,9 +75,9 @@ struct SimulatedCastIdentity: Sendable {
         [
             "name": .string(configuration.name), "version": 12, "build_version": "500000",
             "cast_build_revision": "1.56.500000", "ip_address": .string(host),
-            "ssdp_udn": .string(configuration.udn), "setup_state": 60,
+            "ssdp_udn": .string(configuration.deviceUUID), "setup_state": 60,
             "device_info": [
-                "ssdp_udn": .string(configuration.udn), "model_name": .string(configuration.model),
+                "ssdp_udn": .string(configuration.deviceUUID), "model_name": .string(configuration.model),
                 "manufacturer": "Router", "product_name": .string(configuration.model),
                 "capabilities": [
                     "display_supported": .bool(configuration.capabilities & 1 != 0), "multizone_supported": true,
@@ -95,7 +95,7 @@ struct SimulatedCastIdentity: Sendable {
                 "isMultichannel": false, "playbackSession": [:],
                 "devices": [
                     [
-                        "deviceId": .string(configuration.udn), "name": .string(configuration.name),
+                        "deviceId": .string(configuration.deviceUUID), "name": .string(configuration.name),
                         "capabilities": .integer(configuration.capabilities), "volume": volume,
                     ]
                 ],

@@ -9,7 +9,7 @@ extension SimulatedCastReceiver {
     public func join(_ group: SimulatedCastReceiver) async {
         guard group !== self else { return }
         let member = SimulatedCastGroup.Member(
-            id: configuration.udn, name: configuration.name, capabilities: configuration.capabilities,
+            id: configuration.deviceUUID, name: configuration.name, capabilities: configuration.capabilities,
             level: machine.level, muted: machine.muted)
         groups.append(group)
         await group.accept(member, self)
@@ -24,7 +24,8 @@ extension SimulatedCastReceiver {
     /// Members say which groups they are in.
     func tellPlace() {
         let place = SimulatedCastIdentity.GroupPlace(
-            id: configuration.udn, name: configuration.name, host: machine.identity.host, port: machine.identity.port)
+            id: configuration.deviceUUID, name: configuration.name, host: machine.identity.host,
+            port: machine.identity.port)
         for member in members.values {
             member.inputWriter.yield(
                 .deed { machine, _ in
@@ -38,11 +39,17 @@ extension SimulatedCastReceiver {
     func tellGroups() {
         if machine.level != toldLevel {
             toldLevel = machine.level
-            for group in groups { group.control(.memberVolume(id: configuration.udn, level: machine.level)) }
+            for group in groups { group.control(.memberVolume(id: configuration.deviceUUID, level: machine.level)) }
         }
         guard !members.isEmpty, machine.runningApp != toldApp else { return }
         let app = machine.runningApp
         toldApp = app
-        for member in members.values { member.inputWriter.yield(.deed { machine, _ in machine.groupPlays = app }) }
+        for member in members.values {
+            member.inputWriter.yield(
+                .deed { machine, _ in
+                    machine.groupPlays = app
+                    machine.note("groupPlays", ["app": app.map { .string($0) } ?? .null])
+                })
+        }
     }
 }

@@ -422,7 +422,7 @@ actor SimulatedPlayer {
                 }
             } else {
                 // A silent film is as long as its picture.
-                let seconds = max(0, min(stretch.upperBound, probe.duration ?? 0) - stretch.lowerBound)
+                let seconds = min(1e6, max(0, min(stretch.upperBound, probe.duration ?? 0) - stretch.lowerBound))
                 var frames = Int((seconds / rate * Double(AudioDecoder.sampleRate)).rounded())
                 while frames > 0 {
                     let part = min(frames, AudioDecoder.sampleRate)

@@ -89,11 +89,13 @@ extension CastMediaMachine {
             url: Self.url(of: media) ?? "", contentType: media?["contentType"]?.string ?? "", start: start)
         load.end = stretchEnd(of: index, from: start)
         load.needsOrigin = configuration.needsOrigin
-        if configuration.playsSilence { load.silence = media?["duration"]?.double ?? Self.silenceSeconds }
+        if configuration.playsSilence {
+            load.silence = min(Self.silenceSeconds, max(0, media?["duration"]?.double ?? Self.silenceSeconds))
+        }
         return load
     }
 
-    /// How long media is of which nothing is fetched and nobody said how long it is.
+    /// How long media is of which nothing is fetched, at most and if nobody says.
     static let silenceSeconds: Double = 3_600
 
     /// Why media will not load, as far as the device knows without fetching it.

@@ -110,7 +110,7 @@ extension CastMediaMachine {
 
     /// Steps through the queue; past an end it goes round if the queue repeats.
     mutating func jump(_ steps: Int, _ asker: CastAsker, _ now: Int64) {
-        guard abs(steps) <= Self.maximumItems else { return refuse(asker, "INVALID_PARAMS") }
+        guard steps.magnitude <= Self.maximumItems else { return refuse(asker, "INVALID_PARAMS") }
         var target = currentIndex + steps
         if wraps { target = ((target % items.count) + items.count) % items.count }
         guard items.indices.contains(target) else { return refuse(asker, "END_OF_QUEUE") }

@@ -83,7 +83,9 @@ extension CastMediaMachine {
         fields["currentItemId"] = itemID
         if phase == .loading, adBreak == nil { fields["extendedStatus"] = ["playerState": "LOADING"] }
         if let preload, preload.isReady { fields["preloadedItemId"] = .integer(preload.item) }
-        if !activeTracks.isEmpty { fields["activeTrackIds"] = .array(activeTracks.map { .integer($0) }) }
+        if !activeTracks.isEmpty || currentMedia?["tracks"] != nil {
+            fields["activeTrackIds"] = .array(activeTracks.map { .integer($0) })
+        }
         fields["breakStatus"] = breakStatus(at: now)
         guard withMedia else { return [.object(fields)] }
         fields["media"] = mediaInformation

@@ -68,6 +68,8 @@ struct CastReceiverMachine: Sendable {
         var namespaces: [String]
         var isIdleScreen = false
         var echoes = false
+        /// A strong virtual connection was there once.
+        var hadStrongSender = false
         var media: CastMediaMachine?
         var statusText: String
     }
@@ -174,6 +176,7 @@ struct CastReceiverMachine: Sendable {
         runScript(at: now)
         guard !isAsleep else { return }
         closeIdleLinks(at: now)
+        leaveWeakSenders(at: now)
         changeMedia { $0.tick(at: now) }
         for (id, connection) in connections.sorted(by: { $0.key < $1.key }) where id != Self.otherSender {
             if now - connection.lastHeard >= Self.silenceLimit {
@@ -249,6 +252,7 @@ struct CastReceiverMachine: Sendable {
                 return refuse(link, .aborted, connection)
             }
             connections[connection]?.links[link] = LinkState(kind: kind, lastUsed: now)
+            if kind == .strong, link.destination == app?.transportID { app?.hadStrongSender = true }
             note(
                 "senderJoined",
                 [
@@ -300,6 +304,16 @@ struct CastReceiverMachine: Sendable {
                 close(link, .idleTooLong, id)
             }
         }
+    }
+
+    /// An app may exit once only weak senders are left.
+    private mutating func leaveWeakSenders(at now: Int64) {
+        guard configuration.exitsWithWeakSenders, let app, app.hadStrongSender else { return }
+        let kinds = connections.values.flatMap { $0.links.filter { $0.key.destination == app.transportID }.values }
+        guard !kinds.isEmpty, kinds.allSatisfy({ $0.kind == .weak }) else { return }
+        note("exited", ["why": "only weak senders are left"])
+        stopApp(at: now)
+        broadcastStatus()
     }
 
     /// What an app of the user's own does with its messages: sends them back.
@@ -365,6 +379,10 @@ struct CastReceiverMachine: Sendable {
         var seen = connections[asker.connection]?.requests[key] ?? []
         if seen.contains(asker.requestID) { return true }
         seen.append(asker.requestID)
+        // Source ids that come and go are not kept for ever.
+        if connections[asker.connection]?.requests.count ?? 0 > Self.maximumLinks {
+            connections[asker.connection]?.requests = [:]
+        }
         connections[asker.connection]?.requests[key] = seen.suffix(Self.rememberedRequests)
         return false
     }
