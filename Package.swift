@@ -165,8 +165,8 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                "RouteModel", "RouterCommands", "RouterTestKit", "SimulatedReceivers", "PeerSupport", "router", nio,
-                nioPosix, nioHTTP, subprocess,
+                "RouteModel", "RouteBackend", "RouterCore", "CastBackend", "Media", "RouterCommands", "RouterTestKit",
+                "SimulatedReceivers", "PeerSupport", "router", nio, nioPosix, nioHTTP, subprocess, logging,
             ],
             exclude: ["peers"]),
     ]

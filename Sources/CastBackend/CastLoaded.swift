@@ -44,6 +44,31 @@ struct CastLoaded: Sendable, Hashable {
         }
     }
 
+    /// The device has gone on to another item of its queue, by itself or sent by another sender.
+    mutating func follow(_ state: CastSessionState, _ tokens: CastTokens) {
+        guard started || answered, let status = state.media.current, !status.hasEnded, let media = status.media else {
+            return
+        }
+        // The item by its number first: of its media a status tells only what has changed.
+        let item = status.currentItemID.flatMap { state.media.queue.items[$0] }
+        let isOurs = status.mediaSessionID == mediaSessionID
+        let current = item?.media ?? media
+        let mark = tokens.token(of: current)
+        guard isOurs || mark.map({ $0 != token && tokens.knows($0) }) ?? false else { return }
+        guard
+            let now = mark ?? item.flatMap({ tokens.token(of: $0, in: state.runningApp) }), now != token
+        else { return }
+        // A load of ours that is under way has the say over what the device still tells of the one before.
+        guard answered || mediaSessionID != nil else { return }
+        token = now
+        url = current.contentID
+        before = mediaSessionID
+        mediaSessionID = status.mediaSessionID
+        failure = nil
+        answered = true
+        started = [.playing, .paused, .buffering].contains(status.playerState)
+    }
+
     private static func id(of update: CastMediaStatusUpdate) -> Int? {
         update.loading?.mediaSessionID ?? update.mediaSessionID
     }

@@ -5,12 +5,57 @@ import RouteModel
 extension CastLoad {
     /// The item as a Cast device takes it.
     init(_ media: PullMedia, autoplay: Bool) {
+        var information = CastMediaInformation(
+            contentID: media.url, contentType: media.contentType, streamType: media.live ? .live : .buffered,
+            duration: media.live ? nil : media.metadata.duration?.seconds, metadata: CastMediaMetadata(media.metadata),
+            customData: [CastTokens.mark: .string(media.token.rawValue)])
+        information.tracks = media.tracks.map(CastMediaTrack.init)
         self.init(
-            media: CastMediaInformation(
-                contentID: media.url, contentType: media.contentType, streamType: media.live ? .live : .buffered,
-                duration: media.live ? nil : media.metadata.duration?.seconds,
-                metadata: CastMediaMetadata(media.metadata)),
-            autoplay: autoplay, currentTime: media.live ? 0 : max(0, media.start.seconds))
+            media: information, autoplay: autoplay, currentTime: media.live ? 0 : max(0, media.start.seconds))
+        if !media.activeTracks.isEmpty { activeTrackIDs = media.activeTracks }
+        if media.rate != 1 { playbackRate = media.rate }
+    }
+}
+
+extension CastMediaTrack {
+    init(_ track: PullTrack) {
+        let kind: Kind =
+            switch track.kind {
+            case .text: .text
+            case .audio: .audio
+            case .video: .video
+            }
+        self.init(
+            id: track.id, kind: kind, subtype: track.subtype.flatMap { Subtype(rawValue: $0.rawValue.uppercased()) },
+            name: track.name, language: track.language, contentID: track.url, contentType: track.contentType,
+            isInband: track.isInband)
+    }
+}
+
+extension MediaTrack {
+    init(_ track: CastMediaTrack) {
+        let kind: Kind =
+            switch track.kind {
+            case .text: .text
+            case .audio: .audio
+            case .video: .video
+            }
+        self.init(
+            id: track.id, kind: kind, subtype: track.subtype?.rawValue.lowercased(), language: track.language,
+            name: track.name)
+    }
+}
+
+extension WindowEntry {
+    init(_ item: CastQueueItem, token: MediaToken) {
+        let url = item.media.map { $0.contentURL ?? $0.contentID }
+        // What is no address is a name that only the device's app understands.
+        self.init(
+            token: token, url: url.flatMap { $0.contains("://") ? $0 : nil },
+            metadata: MediaMetadata(
+                title: item.media?.metadata?[text: .title],
+                artist: item.media?.metadata?[text: .artist],
+                duration: item.media?.duration.map(MediaTime.init(seconds:))))
     }
 }
 

@@ -69,7 +69,9 @@ public struct CastProvider: RouteProvider {
             let rejoin = options.rejoin.flatMap(CastRejoinToken.init)
             // Launching takes the screen from whoever has it, and opening must displace nobody: where another app is in
             // use, the launch waits for the first load.
-            if let active = status.activeApplication, active.appID.lowercased() != appID.lowercased() {
+            if let rejoin {
+                app = try await self.rejoin(rejoin, appID: appID, in: session, options: options)
+            } else if let active = status.activeApplication, active.appID.lowercased() != appID.lowercased() {
                 options.phase("\(active.displayName ?? "another app") is in use")
             } else {
                 options.phase(status.activeApplication == nil ? "launching the receiver app" : "joining")
@@ -91,6 +93,22 @@ public struct CastProvider: RouteProvider {
 }
 
 extension CastProvider {
+    /// Joins the very session that was, launches anew where nothing runs, and leaves alone what is somebody else's.
+    private func rejoin(
+        _ token: CastRejoinToken, appID: String, in session: CastSession, options: OpenOptions
+    ) async throws -> CastAppSession? {
+        options.phase("joining again")
+        switch try await session.join(sessionID: token.sessionID, appID: token.appID) {
+        case .joined(let app): return app
+        case .gone:
+            options.phase("launching the receiver app")
+            return try await session.launchOrJoin(appID: appID) { options.phase("allow it on the device's screen") }
+        case .other(let other):
+            options.phase("\(other.displayName ?? "another app") is in use")
+            return nil
+        }
+    }
+
     /// Goes on to a stream. The connection is closed when it throws.
     private func stream(
         to endpoint: Endpoint, over session: CastSession, check: CastIdentityCheck?, options: OpenOptions,

@@ -96,7 +96,8 @@ enum CastRecord {
         var result = RouteCapabilities(
             available: [
                 .continuesWithoutSender, .acceptsManySenders, .playURL, .pause, .seek, .volumeDevice, .mute,
-                .observeForeignSession, .remoteCommandsBack,
+                .observeForeignSession, .remoteCommandsBack, .queueOnDevice, .preload, .gapless, .rate, .tracks,
+                .adSkip, .liveWindow, .volumeStream,
             ], sync: .loose)
         // K3 and K4: no by themselves, and the router fills in for both.
         result[.playsSenderOnlyFiles] = .unavailable(

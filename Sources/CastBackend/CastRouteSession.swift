@@ -6,16 +6,22 @@ import RouteModel
 actor CastRouteSession: RouteSession {
     nonisolated let descriptor: RouteSessionDescriptor
     private nonisolated let latest: LatestValue<RouteSessionUpdate>
-    private let session: CastSession
+    let session: CastSession
     private let appID: String
     private let clock: any HostClock
-    private let errors: CastErrors
+    let errors: CastErrors
     private let mapping: CastUpdates
     /// Whether the app is ours to stop: started by this session, or by the one that it takes up again.
     private var ownsApp: Bool
-    private var state = CastSessionState()
-    private var loaded: CastLoaded?
-    private var ending = false
+    var state = CastSessionState()
+    var loaded: CastLoaded?
+    var tokens = CastTokens()
+    var lastQuestion: CastQueueMirror.Question?
+    private(set) var ending = false
+    /// Whether the session that a rejoin token names was joined.
+    private let rejoined: Bool
+    /// Calls of `load` and `setUpcoming` that have returned.
+    private var calls = 0
     private var watcher: Task<Void, Never>?
 
     /// Time that a device may take from having the URL to playing it.
@@ -31,6 +37,7 @@ actor CastRouteSession: RouteSession {
         self.errors = errors
         mapping = CastUpdates(errors: errors)
         let rejoined = app.map { $0.sessionID == rejoin?.sessionID } ?? false
+        self.rejoined = rejoined
         ownsApp = app?.origin == .launched || rejoined
         let fixed = volume?.controlType == .fixed
         var capabilities = endpoint.capabilities
@@ -51,10 +58,14 @@ actor CastRouteSession: RouteSession {
 
     /// Begins to watch the device. Called once, before the session is given away.
     func start() async {
+        if rejoined { await takeUp() }
         take(await session.current)
         let states = await session.states()
         watcher = Task {
-            for await state in states { self.take(state) }
+            for await state in states {
+                self.take(state)
+                await self.askQueue()
+            }
             self.take(await self.session.current)
             self.latest.finish()
         }
@@ -65,6 +76,7 @@ actor CastRouteSession: RouteSession {
     // MARK: Load
 
     func load(_ media: PreparedMedia, timeline: Timeline?, autoplay: Bool) async throws {
+        defer { callReturned() }
         guard case .pull(let item) = media else {
             throw RouterError(
                 .unsupported, "a Cast device fetches a URL and takes no packets", hint: "Hand it a URL", scope: .item)
@@ -74,6 +86,8 @@ actor CastRouteSession: RouteSession {
         if now.connection == .ended { throw ending ? cancelled() : errors.superseded(by: now.foreign) }
         if now.connection == .failed { throw now.error ?? errors.lost(.closedByPeer) }
         try await ensureApp()
+        tokens.add(item)
+        lastQuestion = nil
         loaded = CastLoaded(token: item.token, url: item.url, before: state.media.currentID)
         publish()
         do {
@@ -184,7 +198,19 @@ actor CastRouteSession: RouteSession {
                 .seek(mediaSessionID: id, position: max(0, time.seconds), resume: resume ? .start : .pause),
                 doing: "seeking")
         case .stop: return try await ask(.stop(mediaSessionID: id), doing: "stopping")
-        case .setRate, .selectTracks, .skipAd, .setRepeat: return .unsupported
+        case .setRate(let rate):
+            if let commands, !commands.contains(.playbackRate) { return .unsupported }
+            return try await ask(.setPlaybackRate(mediaSessionID: id, rate), doing: "changing the speed")
+        case .selectTracks(let tracks):
+            if let commands, !commands.contains(.editTracks) { return .unsupported }
+            return try await ask(
+                .editTracks(mediaSessionID: id, CastTracksEdit(activeTrackIDs: tracks)), doing: "choosing tracks")
+        case .skipAd:
+            guard (try? CastAdTimeline(status).checkSkip(at: clock.now())) != nil else { return .denied }
+            return try await ask(.skipAd(mediaSessionID: id), doing: "skipping the ad")
+        case .setRepeat(let mode):
+            let update = CastQueueUpdate(repeatMode: mode == .off ? .off : mode == .one ? .single : .all)
+            return try await ask(.queueUpdate(mediaSessionID: id, update), doing: "setting how the queue repeats")
         }
     }
 
@@ -194,7 +220,7 @@ actor CastRouteSession: RouteSession {
         return outcome
     }
 
-    private func outcome(of result: CastRequestResult, doing: String) throws -> CommandOutcome {
+    func outcome(of result: CastRequestResult, doing: String) throws -> CommandOutcome {
         switch result {
         case .completed: return .succeeded
         case .replaced: return .superseded
@@ -219,6 +245,19 @@ actor CastRouteSession: RouteSession {
         if known?.muted != volume.muted { try await ask(.setMuted(volume.muted)) }
         if known?.level != volume.level.value { try await ask(.setVolume(level: volume.level.value)) }
         take(await session.current)
+    }
+
+    func setStreamVolume(_ volume: VolumeState) async throws {
+        guard let id = loaded?.mediaSessionID, let status = state.media[id], !status.hasEnded else {
+            throw RouterError(
+                .unavailable, "nothing plays on \(errors.name)", hint: "Play something first", scope: .command)
+        }
+        if status.volume?.level != volume.level.value {
+            _ = try await ask(.setVolume(mediaSessionID: id, level: volume.level.value), doing: "setting the volume")
+        }
+        if status.volume?.muted ?? false != volume.muted {
+            _ = try await ask(.setMuted(mediaSessionID: id, volume.muted), doing: "muting")
+        }
     }
 
     private func ask(_ request: CastReceiverRequest) async throws {
@@ -255,21 +294,34 @@ actor CastRouteSession: RouteSession {
 
     // MARK: State
 
-    private func take(_ new: CastSessionState) {
+    /// News of the queue from now on is from after this call.
+    func callReturned() {
+        calls += 1
+        publish()
+    }
+
+    func take(_ new: CastSessionState) {
         // States come by two ways, and the slower one must not turn back time.
         guard new.revision >= state.revision else { return }
         state = new
         loaded?.observe(new.media)
+        loaded?.follow(new, tokens)
         publish()
     }
 
-    private func publish() {
-        let update = mapping.update(state, loaded: loaded)
+    func publish() {
+        var update = mapping.update(state, loaded: loaded)
+        if descriptor.capabilities.has(.queueOnDevice), loaded?.started == true, update.connection == .connected {
+            update.window = state.upcoming(tokens).map { there in
+                there.map { WindowEntry($0.item, token: $0.token) }
+            }
+        }
+        update.calls = calls
         if update != latest.value { latest.set(update) }
         if update.connection == .ended || update.connection == .failed { latest.finish() }
     }
 
-    private func cancelled() -> RouterError {
+    func cancelled() -> RouterError {
         RouterError(.cancelled, "the session on \(errors.name) was ended", scope: .session)
     }
 }

@@ -51,6 +51,7 @@ struct CastUpdates: Sendable {
             time: MediaTime(seconds: status.currentTime), instant: status.observed,
             rate: status.playerState == .playing ? status.playbackRate : 0,
             duration: status.media?.duration.map(MediaTime.init(seconds:)))
+        features(status, into: &update)
         switch status.playerState {
         case .playing: update.media = .playing
         case .paused: update.media = .paused
@@ -63,6 +64,43 @@ struct CastUpdates: Sendable {
             update.media = .stopped
             update.stopReason = state.media.currentID == nil ? .cancelled : .replaced
             update.position?.rate = 0
+        }
+    }
+
+    /// What only some devices and items have.
+    private func features(_ status: CastMediaStatus, into update: inout RouteSessionUpdate) {
+        update.rate = status.playbackRate
+        let tracks = status.media?.tracks ?? []
+        if !tracks.isEmpty {
+            update.tracks = tracks.map(MediaTrack.init)
+            update.activeTracks = status.activeTrackIDs
+        }
+        update.repeatMode = status.repeatMode.map { $0 == .off ? .off : $0 == .single ? .one : .all }
+        if let volume = status.volume, let level = volume.level {
+            update.streamVolume = VolumeState(level: VolumePosition(level), muted: volume.muted ?? false)
+        }
+        if let clip = CastAdTimeline(status).clip(at: status.breakObserved) {
+            update.adBreak = AdBreakState(
+                breakID: clip.breakID ?? "", clipID: clip.clipID, clipTitle: clip.title,
+                remaining: clip.remaining.map(MediaTime.init(seconds:)),
+                skippableIn: clip.skippableIn.map(MediaTime.init(seconds:)), instant: status.breakObserved)
+            // While a clip plays the item itself stands still.
+            update.position?.rate = 0
+        }
+        if let range = status.liveRange {
+            update.liveWindow = LiveWindow(
+                start: MediaTime(seconds: range.start), end: MediaTime(seconds: range.end),
+                moving: range.isMovingWindow, done: range.isLiveDone, instant: status.liveRangeObserved)
+        }
+        update.video = status.video.map { video in
+            let range: VideoInfo.DynamicRange? =
+                switch video.dynamicRange {
+                case .sdr?: .sdr
+                case .hdr?: .hdr
+                case .dv?: .dolbyVision
+                case nil: nil
+                }
+            return VideoInfo(width: video.width, height: video.height, dynamicRange: range)
         }
     }
 

@@ -50,12 +50,13 @@ public struct SessionRecord: Codable, Sendable, Hashable {
         public var route: RouteID
         public var name: String
         public var room: String
-        public var endpoint: EndpointID?
+        /// As it was then: where it is not found anew, it is tried where it was.
+        public var endpoint: Endpoint?
         /// What the device held after its current item, where it has a queue of its own.
         public var window: [MediaToken]?
 
         public init(
-            route: RouteID, name: String, room: String, endpoint: EndpointID?, window: [MediaToken]? = nil
+            route: RouteID, name: String, room: String, endpoint: Endpoint?, window: [MediaToken]? = nil
         ) {
             self.route = route
             self.name = name

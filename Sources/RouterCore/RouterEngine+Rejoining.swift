@@ -77,12 +77,15 @@ extension RouterEngine {
             record.members.isEmpty
             ? record.routes.map { SessionRecord.Member(route: $0, name: $0.rawValue, room: $0.rawValue, endpoint: nil) }
             : record.members
-        let ids = Set(wanted.map(\.route))
-        await waitForRoutes { ids.isSubset(of: self.knownRoutes) }
+        // What a person named by address is there without being looked for.
+        let sought = Set(wanted.filter { $0.endpoint?.origin != .stated }.map(\.route))
+        if !sought.isEmpty { await waitForRoutes { sought.isSubset(of: self.knownRoutes) || self.settled } }
         let rooms = configuredRooms
         let members = wanted.compactMap { member -> Member? in
-            guard let route = route(member.route),
-                let endpoint = route.endpoints.first(where: { $0.id == member.endpoint }) ?? route.endpoints.first
+            let endpoints = route(member.route)?.endpoints ?? []
+            guard
+                let endpoint = endpoints.first(where: { $0.id == member.endpoint?.id }) ?? member.endpoint
+                    ?? endpoints.first
             else { return nil }
             return Member(
                 member, room: rooms.first { $0.name == member.room }, endpoint: endpoint,

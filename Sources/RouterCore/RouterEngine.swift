@@ -176,7 +176,7 @@ public actor RouterEngine: RouterControlling {
         RouteList(routes: registry.routes, discovery: discovery.values.sorted { $0.source < $1.source })
     }
 
-    private var settled: Bool {
+    var settled: Bool {
         !discovery.isEmpty && discovery.values.allSatisfy { $0.status == .complete || $0.status == .unavailable }
     }
 

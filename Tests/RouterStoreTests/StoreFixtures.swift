@@ -51,7 +51,9 @@ func record(_ id: String) -> SessionRecord {
         members: [
             SessionRecord.Member(
                 route: RouteID(rawValue: "rt-b"), name: "Küche", room: "Küche",
-                endpoint: EndpointID(rawValue: "cast:1"), window: [MediaToken(rawValue: "00ff")])
+                endpoint: Endpoint(
+                    id: EndpointID(rawValue: "cast:1"), protocol: .cast, name: "Küche", host: "10.0.0.2", port: 8009,
+                    origin: .stated), window: [MediaToken(rawValue: "00ff")])
         ],
         anchor: PlaybackAnchor(
             item: ItemID(rawValue: "01J"), time: MediaTime(milliseconds: 1250), instant: 77, rate: 1.5,

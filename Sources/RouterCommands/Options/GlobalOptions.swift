@@ -8,6 +8,7 @@ import RouterDaemon
 extension OutputFormat: ExpressibleByArgument {}
 extension ColourChoice: ExpressibleByArgument {}
 extension ViaPreference: ExpressibleByArgument {}
+extension RepeatMode: ExpressibleByArgument {}
 
 /// Flags that every command takes.
 struct GlobalOptions: ParsableArguments {

@@ -16,6 +16,7 @@ struct PlayCommand: AsyncParsableCommand {
               router play https://example.org/radio.mp3 -r Kitchen --via cast --detach
               router play song.flac --device raop://192.168.1.20
               router play album/ -r Kitchen --explain
+              router play                            what was cut short, again
 
             Exit status: 0 played; 3 no such room or file; 4 a password or pairing is needed; 5 the device was not \
             reached or was lost; 6 it cannot play this; 8 some rooms failed and others played; 130 interrupted.
@@ -45,14 +46,26 @@ struct PlayCommand: AsyncParsableCommand {
     @Option(name: .long, help: "Begin here in the first item: seconds, 1:23 or 1:02:03.")
     var start: String?
 
+    @Option(name: .long, help: "How fast to play, 0.5 to 2, where the receiver can.")
+    var rate: Double = 1
+
+    @Option(name: .long, help: "Begin again after the last item: off, one or all.")
+    var `repeat`: RepeatMode = .off
+
+    @Flag(name: .long, help: "Play all but the first item in a random order.")
+    var shuffle = false
+
     @OptionGroup var subtitles: SubtitleOptions
 
     @Flag(name: .long, help: "Return once it plays. Only where it goes on by itself: a Cast receiver and a URL.")
     var detach = false
 
     func validate() throws {
-        if what.isEmpty {
+        if what.isEmpty, explain || detach {
             throw ValidationError("Say what to play: a file, a folder, a playlist or a URL.")
+        }
+        if !PlaybackRate.range.contains(rate) {
+            throw ValidationError("The rate is a number from 0.5 to 2, not \(rate).")
         }
         if let volume, !(0...100).contains(volume) {
             throw ValidationError("The volume is a number from 0 to 100, not \(volume).")
@@ -64,6 +77,7 @@ struct PlayCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        if what.isEmpty { return try await playOn() }
         try await reporting(options) {
             // A device named on the command line, with no room, is where to play.
             let rooms = room.isEmpty ? options.device : room
@@ -71,7 +85,8 @@ struct PlayCommand: AsyncParsableCommand {
                 what: what, rooms: rooms, via: via, volume: volume.map { VolumePosition(percent: Double($0)) },
                 start: start.flatMap(ClockTime.parse) ?? .zero,
                 workingDirectory: FileManager.default.currentDirectoryPath,
-                subtitles: try subtitles.request(workingDirectory: FileManager.default.currentDirectoryPath))
+                subtitles: try subtitles.request(workingDirectory: FileManager.default.currentDirectoryPath),
+                rate: rate, repeatMode: `repeat`, shuffle: shuffle)
             // What can be known before a sound is made: files are served by this process.
             if detach, !explain, what.count != 1 || !what[0].contains("://") || what[0].hasPrefix("file:") {
                 throw PlaySession.nothingGoesOn
@@ -79,6 +94,25 @@ struct PlayCommand: AsyncParsableCommand {
             return try await InProcessRouter.run(try options.setup()) { control in
                 if explain { return try await explain(request, control) }
                 return try await PlaySession(options: options, detach: detach, control: control).run(request)
+            }
+        }
+    }
+
+    /// With nothing said, what was cut short plays on, where that is one thing only.
+    private func playOn() async throws {
+        try await reporting(options) {
+            try await InProcessRouter.run(try options.setup()) { control in
+                let sessions = try await control.sessionsToRejoin()
+                guard let only = sessions.first else {
+                    throw ValidationError("Say what to play: a file, a folder, a playlist or a URL.")
+                }
+                guard sessions.count == 1 else {
+                    throw RouterError(
+                        .routeAmbiguous, "\(sessions.count) sessions were cut short, and none was named",
+                        hint: "Run “router session list”, then “router session join ID”", scope: .session,
+                        candidates: sessions.map(\.id.rawValue))
+                }
+                return try await PlaySession(options: options, detach: false, control: control).rejoin(only.id)
             }
         }
     }

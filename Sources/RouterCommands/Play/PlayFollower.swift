@@ -153,6 +153,30 @@ struct PlayFollower {
         line.replacing(/\u{1b}\[[0-9]*m/, with: "")
     }
 
+    /// What a key asks for, as things are now.
+    func command(_ key: PlayerKey) -> RemoteCommand? {
+        switch key {
+        case .mute: .mute(!muted, room: nil)
+        case .faster: .rate(min(PlaybackRate.range.upperBound, rate + 0.25))
+        case .slower: .rate(max(PlaybackRate.range.lowerBound, rate - 0.25))
+        case .nextText: .selectTracks(tracksAfterNow)
+        default: key.command
+        }
+    }
+
+    private var rate: Double { snapshot?.members.compactMap(\.rate).first ?? 1 }
+
+    /// The text track after the one that is shown, and after the last one none; what is heard stays.
+    private var tracksAfterNow: [Int] {
+        guard let member = snapshot?.members.first(where: { !($0.tracks ?? []).isEmpty }) else { return [] }
+        let texts = (member.tracks ?? []).filter { $0.kind == .text }.map(\.id)
+        let active = member.activeTracks ?? []
+        let others = active.filter { !texts.contains($0) }
+        let shown = texts.firstIndex { active.contains($0) }
+        let next = shown.map { $0 + 1 } ?? 0
+        return others + (next < texts.count ? [texts[next]] : [])
+    }
+
     /// Whether every room that can say so is muted.
     var muted: Bool {
         let volumes = snapshot?.members.compactMap(\.volume) ?? []

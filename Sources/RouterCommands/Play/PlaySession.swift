@@ -22,6 +22,17 @@ struct PlaySession: Sendable {
     }
 
     func run(_ request: PlayRequest) async throws -> Int32 {
+        try await run { try await $0.play(request) }
+    }
+
+    /// Takes up a session that another process was playing.
+    func rejoin(_ session: SessionID) async throws -> Int32 {
+        try await run { try await $0.rejoin(session) }
+    }
+
+    private func run(
+        _ begin: @escaping @Sendable (any RouterControlling) async throws -> SessionSnapshot
+    ) async throws -> Int32 {
         let console = options.console
         let terminal = Terminal.forPlayer(options)
         let (inputs, continuation) = AsyncStream.makeStream(of: Input.self)
@@ -50,7 +61,7 @@ struct PlaySession: Sendable {
             }
             let play: @Sendable () async -> Void = { [control] in
                 do {
-                    continuation.yield(.started(try await control.play(request)))
+                    continuation.yield(.started(try await begin(control)))
                 } catch {
                     continuation.yield(.failed(error))
                 }
@@ -102,8 +113,7 @@ struct PlaySession: Sendable {
                             try? await control.end(session: id, reason: .stop)
                             continue
                         }
-                        let command = key == .mute ? .mute(!follower.muted, room: nil) : key.command
-                        guard let command else { continue }
+                        guard let command = follower.command(key) else { continue }
                         // A command may take as long as a device does; the picture goes on meanwhile.
                         group.addTask { [control] in
                             do {

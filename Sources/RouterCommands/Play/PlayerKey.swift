@@ -3,8 +3,9 @@ import RouteModel
 /// What a key means.
 enum PlayerKey: Sendable, Equatable {
     case toggle, next, previous, back, forward, louder, softer, mute, quit
+    case faster, slower, skipAd, nextText
 
-    /// The command it stands for by itself; muting depends on what is muted now.
+    /// The command it stands for by itself; muting, speed and subtitles depend on how they are now.
     var command: RemoteCommand? {
         switch self {
         case .toggle: .toggle
@@ -14,7 +15,8 @@ enum PlayerKey: Sendable, Equatable {
         case .forward: .seekBy(MediaTime(seconds: 10))
         case .louder: .stepVolume(0.05, room: nil)
         case .softer: .stepVolume(-0.05, room: nil)
-        case .mute, .quit: nil
+        case .skipAd: .skipAd
+        case .mute, .quit, .faster, .slower, .nextText: nil
         }
     }
 
@@ -42,6 +44,10 @@ enum PlayerKey: Sendable, Equatable {
         case "-": .softer
         case "m", "M": .mute
         case "q", "Q": .quit
+        case "]": .faster
+        case "[": .slower
+        case "a", "A": .skipAd
+        case "t", "T": .nextText
         default: nil
         }
     }

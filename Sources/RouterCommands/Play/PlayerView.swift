@@ -31,7 +31,7 @@ struct PlayerView {
         let details = [item.metadata.artist, item.metadata.album].compactMap { $0 }.joined(separator: " – ")
         if !details.isEmpty { top.append(line("  " + details)) }
         top.append(bar(snapshot, item: item, now: now))
-        var members = snapshot.members.map(room)
+        var members = snapshot.members.map { room($0, now: now) }
         let place = max(1, rows - top.count - 1)
         if members.count > place {
             members = members.prefix(place - 1) + [styled(line("  and \(members.count - place + 1) more rooms"), .dim)]
@@ -76,10 +76,10 @@ struct PlayerView {
             "  \(left) \(String(repeating: "━", count: filled))\(String(repeating: "─", count: room - filled)) \(right)"
     }
 
-    private func room(_ member: SessionMember) -> String {
+    private func room(_ member: SessionMember, now: Int64) -> String {
         let how = member.protocol?.displayName ?? "not connected"
         let head = "  \(Console.clean(member.name)) · \(how) · "
-        let state: String
+        var state: String
         if let error = member.error {
             state = error.message
         } else if member.volumeHandling == .fixed {
@@ -89,11 +89,33 @@ struct PlayerView {
         } else {
             state = member.connection.rawValue
         }
+        if member.connection == .suspended { state = "connection lost, trying again" }
+        for extra in extras(member, now: now) { state += " · " + extra }
         // Cut before colours are put in: they take no room, and must not be cut apart.
         let left = columns - TerminalText.width(head)
         guard left >= 4 else { return line(head + state) }
         let shown = TerminalText.cut(Console.clean(state), to: left)
         return head + (member.error == nil ? shown : styled(shown, .red))
+    }
+
+    /// What only some rooms have: speed, an ad, a text track, who else is there.
+    private func extras(_ member: SessionMember, now: Int64) -> [String] {
+        guard member.error == nil else { return [] }
+        var extras: [String] = []
+        if let rate = member.rate, rate != 1 { extras.append("\(rate)×") }
+        if let ad = member.adBreak {
+            let skip = ad.skippableIn(at: now).map {
+                $0 > .zero ? ", a skips in \(Int($0.seconds.rounded(.up))) s" : ", a skips"
+            }
+            extras.append("ad" + (ad.clipTitle.map { " “\($0)”" } ?? "") + (skip ?? ""))
+        }
+        let shown = (member.tracks ?? []).first { $0.kind == .text && (member.activeTracks ?? []).contains($0.id) }
+        if let shown { extras.append("subtitles \(shown.name ?? shown.language ?? String(shown.id))") }
+        if let video = member.video {
+            extras.append("\(video.width)×\(video.height)\(video.dynamicRange.map { " \($0.rawValue)" } ?? "")")
+        }
+        if let other = member.foreign { extras.append("also “\(other)”") }
+        return extras
     }
 
     private var keys: String {

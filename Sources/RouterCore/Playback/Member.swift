@@ -41,6 +41,8 @@ struct Member: Sendable {
     /// The pull item that is loaded, and whether it has ended.
     var loaded: (item: ItemID, token: MediaToken)?
     var itemEnded = false
+    /// As it was handed over, by the last load.
+    var loadedURL: PullMedia?
     /// What the device was last known to hold after its current item; nil while that is not known.
     var window: [MediaToken]? = []
     /// Calls of `load` and `setUpcoming` that have returned, as `RouteSessionUpdate.calls` counts them.

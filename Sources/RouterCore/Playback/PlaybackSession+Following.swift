@@ -105,7 +105,9 @@ extension PlaybackSession {
                 members[index].itemEnded = true
                 await itemFailed(
                     loaded.item,
-                    update.error ?? RouterError(.itemFailed, "the device could not play it", scope: .item))
+                    await diagnosed(
+                        update.error ?? RouterError(.itemFailed, "the device could not play it", scope: .item),
+                        in: index))
             case .cancelled:
                 await notice(.info, "\(members[index].name): stopped by another sender", member: index)
                 return await memberFinished(index)

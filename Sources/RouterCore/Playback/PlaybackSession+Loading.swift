@@ -87,6 +87,7 @@ extension PlaybackSession {
             var media = try await environment.media.publish(item, token: token, for: requirements)
             media.start = start
             media.rate = rate
+            members[index].loadedURL = media
             await load(index, .pull(media), timeline: nil, autoplay: autoplay)
         } catch {
             members[index].loading = false
@@ -154,12 +155,38 @@ extension PlaybackSession {
         }
         if isItems, let item = members[index].loaded?.item, members[index].pull != nil {
             members[index].itemEnded = true
-            await itemFailed(item, error)
+            await itemFailed(item, await diagnosed(error, in: index))
             if started { jobs.add { [self] in await pullItemEnded(item) } }
             return
         }
         members[index].cutOff = true
         await memberLost(index, error)
+    }
+
+    /// Why a device that fetches did not play, by what it asked of us and what the media is (C21).
+    func diagnosed(_ error: RouterError, in index: Int) async -> RouterError {
+        let failure: MediaDiagnosis.Failure
+        switch error.code {
+        case .mediaUnreachable: failure = .unreachable
+        case .mediaUnsupported: failure = .unsupported
+        case .itemFailed: failure = .other
+        default: return error
+        }
+        // What was never handed over has its reason said already.
+        guard let media = members[index].loadedURL, media.token == members[index].loaded?.token,
+            let endpoint = members[index].session?.descriptor.endpoint, endpoint.protocol.family == .cast,
+            let requirements = members[index].pull, let source = queue.item(members[index].loaded?.item)?.source
+        else { return error }
+        let isOurs = if case .file = source { true } else { false }
+        let diagnosis = MediaDiagnosis(
+            failure: failure, device: members[index].name, deviceAddress: requirements.receiverAddress,
+            url: media.url, contentType: media.contentType, isOurs: isOurs,
+            facts: try? await environment.media.facts(source),
+            fetches: await environment.media.fetches(of: media.token),
+            plays: [.speaker, .headphones].contains(endpoint.deviceType) ? .castSpeaker : .castScreen)
+        var found = diagnosis.error
+        found.causes.append(error.message)
+        return found
     }
 
     // MARK: What listeners see

@@ -93,7 +93,8 @@ extension PlaybackSession {
         defer { jobs.add { [self] in await follow(index, session, generation: generation) } }
         var known = first.loaded.flatMap { item(of: $0) }.flatMap { queue.item($0) }
         if known == nil, let token = first.loaded { known = await foreign(token, in: first, of: index) }
-        if let token = first.loaded, !cutOff, let item = known {
+        let servedElsewhere = await isServedElsewhere(known, as: first, in: index)
+        if let token = first.loaded, !cutOff, !servedElsewhere, let item = known {
             members[index].phase = .playing
             members[index].heard = true
             members[index].latest = first
@@ -117,6 +118,21 @@ extension PlaybackSession {
         // Nothing of ours is there: it is played on from where it would be by now.
         if members.indices.allSatisfy({ $0 == index || !members[$0].alive }) { moveToEstimate() }
         await load(index)
+    }
+
+    /// Whether the device fetches from an address of ours that is none any more: another port, another network.
+    private func isServedElsewhere(_ item: QueueItem?, as update: RouteSessionUpdate, in index: Int) async -> Bool {
+        guard let item, case .file = item.source, let requirements = members[index].pull, let token = update.loaded,
+            let url = update.window?.first(where: { $0.token == token })?.url,
+            let media = try? await environment.media.publish(item, token: token, for: requirements)
+        else { return false }
+        guard media.url != url else { return false }
+        if let position = update.position {
+            anchor = PlaybackAnchor(
+                item: item.id, time: position.time, instant: position.instant, rate: position.rate,
+                quality: .deviceReported, duration: position.duration)
+        }
+        return true
     }
 
     /// An item that another sender has put there while we were away.

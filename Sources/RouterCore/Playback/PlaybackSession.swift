@@ -379,7 +379,7 @@ actor PlaybackSession {
             members: members.map { member in
                 SessionRecord.Member(
                     route: member.route, name: member.name, room: member.room,
-                    endpoint: (member.session?.descriptor.endpoint ?? member.endpoint)?.id,
+                    endpoint: member.session?.descriptor.endpoint ?? member.endpoint,
                     window: member.window)
             }, anchor: anchor, rate: rate)
         do {
