@@ -178,9 +178,9 @@ actor CastStreamingSession: RouteSession {
         case .pause:
             await halt()
             latest.update { $0.media = .paused }
-        case .seek:
+        case .seek, .setRate, .selectTracks, .skipAd, .setRepeat:
             throw RouterError(
-                .unsupported, "\(errors.name) is sent what it plays: it cannot seek by itself", scope: .session)
+                .unsupported, "\(errors.name) is sent what it plays: it cannot do this by itself", scope: .session)
         case .stop:
             await halt()
             loaded = nil
