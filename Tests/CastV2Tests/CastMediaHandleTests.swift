@@ -41,7 +41,7 @@ import Testing
                 .queueChange(CastQueueChange(kind: .remove, itemIDs: [4]))
             ),
             (
-                .storeSession, #"{"type":"SESSION_STATE","requestId":1,"sessionState":{"a":1}}"#,
+                .storeSession(mediaSessionID: 1), #"{"type":"SESSION_STATE","requestId":1,"sessionState":{"a":1}}"#,
                 .storedSession(CastStoredSession(json: ["a": 1]))
             ),
             (
@@ -97,7 +97,7 @@ import Testing
             (.queueInsert(mediaSessionID: 1, CastQueueInsertion(items: [])), false),
             (.queueRemove(mediaSessionID: 1, itemIDs: []), false),
             (.skipAd(mediaSessionID: 1), false),
-            (.storeSession, false),
+            (.storeSession(mediaSessionID: 1), false),
         ] as [(CastMediaRequest, Bool)])
     func replacing(request: CastMediaRequest, replaced: Bool) {
         var machine = opened()
@@ -119,7 +119,7 @@ import Testing
                     message(#"{"type":"INVALID_REQUEST","requestId":\#(second),"reason":"SKIP_LIMIT_REACHED"}"#), now: 1
                 ))
                 == .failed(.invalidRequest(reason: "SKIP_LIMIT_REACHED")))
-        let (third, _) = machine.request(asked(.storeSession), now: 0)
+        let (third, _) = machine.request(asked(.storeSession(mediaSessionID: 1)), now: 0)
         #expect(
             result(
                 machine.received(message(#"{"type":"INVALID_PLAYER_STATE","requestId":\#(third)}"#), now: 1))
@@ -128,6 +128,7 @@ import Testing
         #expect(result(machine.timePassed(now: 8_000_000_000)) == .failed(.timedOut))
         // A whole queue takes as long to load as one item.
         _ = machine.request(asked(.queueLoad(CastQueueLoad(items: []))), now: 8_000_000_000)
+        _ = machine.received(message(#"{"type":"MEDIA_STATUS"}"#), now: 12_000_000_000)
         #expect(result(machine.timePassed(now: 17_000_000_000)) == nil)
         #expect(result(machine.transportClosed(.closedByPeer)) == .failed(.connectionLost(.closedByPeer)))
         #expect(machine.pendingRequests == 0)

@@ -139,9 +139,12 @@ import Testing
         var status = CastMediaStatus(mediaSessionID: 1, observed: 0)
         status.media = CastMediaInformation(contentID: "u", contentType: "audio/mpeg", streamType: .live)
         #expect(status.isLive && !status.canPause && !status.canSeek)
+        status.supportedMediaCommands = [.pause, .seek]
+        #expect(!status.canPause && !status.canSeek)
+        status.supportedMediaCommands = nil
         #expect(CastLiveWindow(status, at: 0) == nil)
         status.liveRange = CastLiveRange(start: 5, end: 1)
-        #expect(status.canSeek && !status.canPause)
+        #expect(status.canSeek && status.canPause)
         #expect(status.liveRange?.end == 5)
         status.supportedMediaCommands = [.pause]
         #expect(status.canPause && !status.canSeek)

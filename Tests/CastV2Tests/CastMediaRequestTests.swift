@@ -222,7 +222,9 @@ import Testing
                 .setCredentials("c", forRequestID: 2),
                 #"{"credentials":"c","forRequestId":2,"requestId":7,"type":"SET_CREDENTIALS"}"#
             ),
-            (.storeSession, #"{"requestId":7,"type":"STORE_SESSION"}"#),
+            (
+                .storeSession(mediaSessionID: 3), #"{"mediaSessionId":3,"requestId":7,"type":"STORE_SESSION"}"#
+            ),
             (
                 .resumeSession(CastStoredSession(json: ["a": 1])),
                 #"{"requestId":7,"sessionState":{"a":1},"type":"RESUME_SESSION"}"#

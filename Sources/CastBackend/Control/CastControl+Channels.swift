@@ -124,8 +124,8 @@ extension CastControl {
         }
     }
 
-    /// Tells what happens in these namespaces, of whatever apps run, until the connection ends or the task is cancelled.
-    /// Throws `routeLost` when the device ends it.
+    /// Tells what happens in these namespaces, of whatever apps run, until the connection ends or the task is
+    /// cancelled. Throws `routeLost` when the device ends it.
     public func listen(
         _ namespaces: [String], _ heard: @escaping @Sendable (CastChannelReport) -> Void
     ) async throws {

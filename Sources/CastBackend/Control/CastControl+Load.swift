@@ -96,7 +96,9 @@ extension CastControl {
         var result = CastTransferReport(
             from: endpoint.name, to: target.endpoint.name, method: "session", title: report.title,
             position: report.position, items: 1)
-        if status.supportedMediaCommands?.contains(.streamTransfer) ?? false, let stored = try await stored() {
+        if status.supportedMediaCommands?.contains(.streamTransfer) ?? false,
+            let stored = try await stored(status.mediaSessionID)
+        {
             try await target.load(.resumeSession(stored), appID: app.appID)
             result.items = max(1, report.queue?.count ?? 1)
         } else {
@@ -108,8 +110,8 @@ extension CastControl {
     }
 
     /// Nil where the app says that it can, and does not.
-    private func stored() async throws -> CastStoredSession? {
-        switch await session.media(.storeSession).result() {
+    private func stored(_ id: Int) async throws -> CastStoredSession? {
+        switch await session.media(.storeSession(mediaSessionID: id)).result() {
         case .completed(.storedSession(let stored)): return stored.isEmpty ? nil : stored
         case .completed, .failed(.invalidRequest), .failed(.timedOut): return nil
         case let result:

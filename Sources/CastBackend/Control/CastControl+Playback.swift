@@ -79,8 +79,8 @@ extension CastControl {
         try await ask(.skipAd(mediaSessionID: status.mediaSessionID), doing: "skipping the ad")
     }
 
-    /// `text` and `audio` are a language, a name or a track's number, or `off`; nil leaves them. `style` has the keys of
-    /// a text track style, such as fontScale=1.5 or foregroundColor=#FFFF00.
+    /// `text` and `audio` are a language, a name or a track's number, or `off`; nil leaves them. `style` has the keys
+    /// of a text track style, such as fontScale=1.5 or foregroundColor=#FFFF00.
     public func setTracks(text: String? = nil, audio: String? = nil, style: [String: String] = [:]) async throws {
         let styling = try Self.textTrackStyle(style)
         let status = try await loaded()

@@ -26,7 +26,8 @@ extension CastControl {
         return report
     }
 
-    /// Every item, asked for where it is not known. More than the mirror keeps, which is why it is read from the answers.
+    /// Every item, asked for where it is not known. More than the mirror keeps, which is why it is read from the
+    /// answers.
     func wholeQueue() async throws -> [CastQueueItem] {
         let status = try await loaded()
         try await completeQueue(radius: 0)

@@ -5,8 +5,8 @@ import RouteModel
 
 /// One Cast device as one more sender drives it: it joins what runs, sees what plays, and commands it (C7, C10 to C15).
 ///
-/// Nothing that plays is displaced unless it is asked for (`load`, `transfer`), and the app goes on when this has ended.
-/// Every function throws `RouterError`, also where the task is cancelled.
+/// Nothing that plays is displaced unless it is asked for (`load`, `transfer`), and the app goes on when this has
+/// ended. Every function throws `RouterError`, also where the task is cancelled.
 public actor CastControl {
     public nonisolated let endpoint: Endpoint
     nonisolated let errors: CastErrors

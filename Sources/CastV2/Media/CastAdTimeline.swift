@@ -1,6 +1,6 @@
 /// The ad breaks of one item on its timeline (C15; `Protocols/cast` section 7): which comes next, how long the one that
-/// plays still takes, and whether it may be skipped. Pure; devices tell where a clip is only now and then, and in between
-/// we count.
+/// plays still takes, and whether it may be skipped. Pure; devices tell where a clip is only now and then, and in
+/// between we count.
 public struct CastAdTimeline: Sendable, Hashable {
     /// A clip that plays now.
     public struct Clip: Sendable, Hashable {

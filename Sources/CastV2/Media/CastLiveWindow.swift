@@ -6,8 +6,8 @@ public struct CastLiveWindow: Sendable, Hashable {
     public var isMoving: Bool
     public var isDone: Bool
 
-    /// The window at `now` nanoseconds of the session's clock: the end of a stream that goes on moves with time, and the
-    /// beginning too where the receiver keeps only the last so many minutes. Nil where the status tells none.
+    /// The window at `now` nanoseconds of the session's clock: the end of a stream that goes on moves with time, and
+    /// the beginning too where the receiver keeps only the last so many minutes. Nil where the status tells none.
     public init?(_ status: CastMediaStatus, at now: Int64) {
         guard let range = status.liveRange else { return nil }
         let passed = range.isLiveDone ? 0 : max(0, Double(now - status.liveRangeObserved) / 1e9)
@@ -26,9 +26,12 @@ public struct CastLiveWindow: Sendable, Hashable {
 }
 
 extension CastMediaStatus {
-    /// Whether it is a live stream. Without a window it can be played and stopped, and nothing else.
     public var isLive: Bool { media?.streamType == .live || liveRange != nil }
 
-    public var canPause: Bool { supportedMediaCommands?.contains(.pause) ?? !isLive }
-    public var canSeek: Bool { supportedMediaCommands?.contains(.seek) ?? (!isLive || liveRange != nil) }
+    /// A live stream without a window can be played and stopped, and nothing else, whatever the receiver offers: it
+    /// would go on at some other place.
+    public var canPause: Bool {
+        (!isLive || liveRange != nil) && supportedMediaCommands?.contains(.pause) ?? true
+    }
+    public var canSeek: Bool { (!isLive || liveRange != nil) && supportedMediaCommands?.contains(.seek) ?? true }
 }

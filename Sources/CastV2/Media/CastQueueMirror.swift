@@ -275,8 +275,8 @@ public struct CastQueueMirror: Sendable, Hashable {
         }
     }
 
-    /// Takes an edit for ours where one of that kind is waited for. Request ids of other senders may be the same as ours,
-    /// so that an id alone proves nothing.
+    /// Takes an edit for ours where one of that kind is waited for. Request ids of other senders may be the same as
+    /// ours, so that an id alone proves nothing.
     private mutating func claim(_ requestID: CastRequestID, where fits: (Expected.Kind) -> Bool) -> Edit.Origin {
         let index =
             expected.firstIndex { $0.requestID == requestID && fits($0.kind) }

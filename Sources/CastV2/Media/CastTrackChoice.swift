@@ -47,8 +47,8 @@ public struct CastTrackChoice: Sendable, Hashable {
         return chosen + active.filter { id in !tracks.contains { $0.id == id } }
     }
 
-    /// The track that these words fit best: its number, its tag, its name, its language whatever the region. Of several,
-    /// text for everybody comes before text for people who do not hear, and both before chapters and the like.
+    /// The track that these words fit best: its number, its tag, its name, its language whatever the region. Of
+    /// several, text for everybody comes before text for people who do not hear, and both before chapters and the like.
     public static func find(_ words: String, in tracks: [CastMediaTrack]) -> CastMediaTrack? {
         let wanted = words.trimmingCharacters(in: .whitespaces).lowercased()
         guard !wanted.isEmpty else { return nil }

@@ -104,7 +104,10 @@ public enum CastJSON: Sendable, Hashable, Codable {
     }
 
     /// The value, or nil for null: which is how devices say that there is none.
-    public var present: CastJSON? { isNull ? nil : self }
+    public var present: CastJSON? {
+        // A plain nil here would be the literal of this very type: a null that is there.
+        isNull ? Optional<CastJSON>.none : .some(self)
+    }
 
     /// Whole numbers of a list, without what is none; nil where there is no list.
     public var ints: [Int]? {

@@ -44,7 +44,8 @@ public enum CastMediaRequest: Sendable, Hashable {
     case userAction(mediaSessionID: Int?, CastUserAction)
     /// `forRequestID`: the receiver's request for fresh ones that this answers.
     case setCredentials(String, forRequestID: Int?)
-    case storeSession
+    /// `mediaSessionID`: what plays, which some receivers want to be told.
+    case storeSession(mediaSessionID: Int?)
     case resumeSession(CastStoredSession)
     /// Show on the screen what plays.
     case displayStatus(mediaSessionID: Int?)
@@ -137,8 +138,8 @@ public enum CastMediaRequest: Sendable, Hashable {
             .queueGetItems(let id, _), .queueGetItemRange(let id, _, _), .queueNext(let id), .queuePrevious(let id),
             .skipAd(let id), .playAgain(let id):
             id
-        case .userAction(let id, _), .displayStatus(let id): id
-        case .getStatus, .load, .queueLoad, .preload, .precache, .loadByEntity, .setCredentials, .storeSession,
+        case .userAction(let id, _), .displayStatus(let id), .storeSession(let id): id
+        case .getStatus, .load, .queueLoad, .preload, .precache, .loadByEntity, .setCredentials,
             .resumeSession, .focusState:
             nil
         }
