@@ -38,6 +38,14 @@ enum CastTestMedia {
         return frames
     }
 
+    /// One key frame of H.264.
+    static func h264(colour: String) async throws -> [UInt8] {
+        try await ffmpeg([
+            "-f", "lavfi", "-i", "color=c=\(colour):s=320x180:r=25", "-frames:v", "1", "-pix_fmt", "yuv420p", "-c:v",
+            "libx264", "-profile:v", "baseline", "-f", "h264",
+        ])
+    }
+
     private static func ffmpeg(_ arguments: [String]) async throws -> [UInt8] {
         let file = FileManager.default.temporaryDirectory.appending(path: "cast-media-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: file) }

@@ -127,6 +127,16 @@ struct CastStreamingSessionTests {
         return windows > 4 && energy > 1e9 ? power / energy : 0
     }
 
+    @Test("R5 an H.264 frame is a picture of its colour at once; there is no decoder for what is not taken")
+    func h264() async throws {
+        let frame = try await CastTestMedia.h264(colour: "0xC83C28")
+        let picture = try #require(CastVideoDecoder(codec: "h264")?.decode(frame))
+        #expect(picture.width == 320 && picture.height == 180 && picture.viewWidth == 107 && picture.viewHeight == 60)
+        #expect(abs(picture.mean.red - 200) < 6 && abs(picture.mean.green - 60) < 6 && abs(picture.mean.blue - 40) < 6)
+        #expect(picture.middle == picture.mean)
+        #expect(CastVideoDecoder(codec: "vp9") == nil)
+    }
+
     @Test("R5 the audio app answers with one stream, and GET_CAPABILITIES truly")
     func audioOnly() async throws {
         try await withApp("85CDB22F") { receiver, sender, transport in
