@@ -161,7 +161,7 @@ struct TrackTests {
     @Test("C12 what nobody wants any more is not read to its end: withdraw and stop end the reading")
     func cancelled() async throws {
         // A program that never ends stands for ffmpeg on a long film.
-        let program = try folder.write("slow", "#!/bin/sh\nexec sleep 600\n")
+        let program = try folder.write("slow", "#!/bin/sh\nexec /bin/sleep 600\n")
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
         let media = folder("a.mkv")
         try folder.write("a.mkv", "x")

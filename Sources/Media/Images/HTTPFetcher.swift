@@ -104,7 +104,7 @@ struct HTTPFetcher: HTTPFetching {
         }
     }
 
-    private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPPart<HTTPRequestHead, ByteBuffer>>
+    private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
     private static func read(
         _ inbound: NIOAsyncChannelInboundStream<HTTPClientResponsePart>, _ target: Target, _ limits: HTTPFetchLimits

@@ -129,8 +129,11 @@ struct SubtitleMarkup {
         case "/i": style.remove(.italic)
         case "/b": style.remove(.bold)
         case "/u": style.remove(.underline)
-        default: break
+        default: commands(text)
         }
+    }
+
+    private mutating func commands(_ text: Substring) {
         for part in text.split(separator: "\\").prefix(64) {
             let name = part.prefix { $0.isASCII && $0.isLetter }
             let value = part.dropFirst(name.count)
