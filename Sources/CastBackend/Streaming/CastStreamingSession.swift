@@ -188,6 +188,7 @@ actor CastStreamingSession: RouteSession {
                 update.media = .stopped
                 update.stopReason = .cancelled
             }
+        case .setRate, .selectTracks, .skipAd, .setRepeat: return .unsupported
         }
         return .succeeded
     }
