@@ -7,19 +7,19 @@ struct MediaDiagnosisTests {
     private static let device = "192.168.1.20"
     private static let ours = "http://192.168.1.5:7766/media/token/song.flac"
 
-    private func facts(_ tracks: [MediaTrack], _ type: String = "audio/flac") -> MediaFacts {
+    private func facts(_ tracks: [SourceStream], _ type: String = "audio/flac") -> MediaFacts {
         MediaFacts(
             metadata: MediaMetadata(), duration: nil, contentType: type, hasAudio: true, hasVideo: false, live: false,
             hasArtwork: false, tracks: tracks)
     }
 
-    private func track(_ codec: String, _ kind: PullTrack.Kind = .audio) -> MediaTrack {
-        MediaTrack(kind: kind, index: 0, codec: codec)
+    private func track(_ codec: String, _ kind: PullTrack.Kind = .audio) -> SourceStream {
+        SourceStream(kind: kind, index: 0, codec: codec)
     }
 
     private func diagnosis(
         _ failure: MediaDiagnosis.Failure = .other, url: String = ours, type: String = "audio/flac",
-        isOurs: Bool = true, tracks: [MediaTrack] = [], fetches: FetchRecord? = nil,
+        isOurs: Bool = true, tracks: [SourceStream] = [], fetches: FetchRecord? = nil,
         plays: PlayableFormats = .castSpeaker, device: String = device
     ) -> RouterError {
         MediaDiagnosis(
