@@ -119,11 +119,11 @@ struct TrackTests {
         let offer = TrackOffer(
             source: .file(path: "/a.mkv"),
             streams: [
-                MediaTrack(kind: .text, index: 2, codec: "hdmv_pgs_subtitle", language: "de"),
-                MediaTrack(kind: .text, index: 3, codec: "subrip", language: "fr", isForHearingImpaired: true),
-                MediaTrack(kind: .text, index: 4, codec: "subrip", language: "fr"),
-                MediaTrack(kind: .audio, index: 0, codec: "aac", language: "en"),
-                MediaTrack(kind: .audio, index: 1, codec: "aac", language: "fr", title: "Commentary"),
+                SourceStream(kind: .text, index: 2, codec: "hdmv_pgs_subtitle", language: "de"),
+                SourceStream(kind: .text, index: 3, codec: "subrip", language: "fr", isForHearingImpaired: true),
+                SourceStream(kind: .text, index: 4, codec: "subrip", language: "fr"),
+                SourceStream(kind: .audio, index: 0, codec: "aac", language: "en"),
+                SourceStream(kind: .audio, index: 1, codec: "aac", language: "fr", title: "Commentary"),
             ], sidecars: SidecarSubtitles(), request: SubtitleRequest(language: "fr"))
         #expect(offer.notices.first?.message.contains("German") == true)
         #expect(offer.tracks.map(\.id) == [1, 2, 1000, 1001])
