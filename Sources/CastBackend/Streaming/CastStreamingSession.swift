@@ -188,7 +188,6 @@ actor CastStreamingSession: RouteSession {
                 update.media = .stopped
                 update.stopReason = .cancelled
             }
-        case .setRate, .selectTracks, .skipAd, .setRepeat: return .unsupported
         }
         return .succeeded
     }
