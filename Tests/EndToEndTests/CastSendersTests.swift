@@ -71,7 +71,11 @@ struct CastSendersTests {
         } _: { receiver, _ in
             let tune = try await Tune.make(seconds: 40, as: "mp3")
             defer { tune.remove() }
-            let report = try await session(python, "catt_session.py", [catt, host, tune.path], receiver)
+            let subtitles = URL(fileURLWithPath: tune.path).deletingPathExtension().appendingPathExtension("srt")
+            try "1\n00:00:00,100 --> 00:00:02,000\nA word\n".write(to: subtitles, atomically: true, encoding: .utf8)
+            defer { try? FileManager.default.removeItem(at: subtitles) }
+            let arguments = [catt, host, tune.path, subtitles.path]
+            let report = try await session(python, "catt_session.py", arguments, receiver)
             guard let report else { return }
             #expect(report.exit == 0, "\(report.said ?? "")")
             #expect(abs((report["playing"]?.duration ?? 0) - 40) < 0.2)
@@ -80,12 +84,35 @@ struct CastSendersTests {
             let record = await receiver.record()
             #expect(record.loads.map(\.sender).isEmpty == false)
             #expect(record.contents.map(\.sha256) == [tune.sha256])
-            #expect(record.fetches.allSatisfy { $0.status == 206 && $0.failure == nil })
+            #expect(record.fetches.allSatisfy { [200, 206].contains($0.status) && $0.failure == nil })
+            // The subtitles too were fetched and read.
+            #expect(record.events("cue").compactMap { $0["text"]?.string } == ["A word"])
             #expect(record.seeks == [20])
             #expect(record.pauses.count == 1)
             #expect(record.level == 0.4)
             #expect(record.words.contains("stop") || record.words.contains("appStopped"))
             try expectHeard(record)
+        }
+    }
+
+    @Test("R8 pychromecast goes through a queue with subtitles at a group", .timeLimit(.minutes(2)))
+    func pychromecastQueue() async throws {
+        let python = try await PeerPrograms.python(with: "pychromecast", for: "pychromecast's queue at a group")
+        let tune = try await Tune.make(seconds: 30, as: "flac")
+        defer { tune.remove() }
+        let text = URL(fileURLWithPath: tune.path).deletingPathExtension().appendingPathExtension("vtt")
+        try "WEBVTT\n\n00:00.000 --> 00:02.000\nA word\n".write(to: text, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(at: text) }
+        try await withReceiver(named: "group for pychromecast") {
+            $0.faults.answerDelay = Self.deviceDelay
+            $0.group = SimulatedCastGroup(members: [.init(id: "a", name: "A"), .init(id: "b", name: "B")])
+        } _: { receiver, port in
+            let arguments = ["127.0.0.1", String(port), tune.path, "audio/flac", text.path]
+            guard try await session(python, "pychromecast_queue.py", arguments, receiver) != nil else { return }
+            let record = await receiver.record()
+            #expect(record.events("queue").compactMap { $0["change"]?.string } == ["INSERT"])
+            #expect(record.events("cue").isEmpty == false)
+            #expect(record.events("rate").first?["rate"]?.double == 1.5)
         }
     }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import SimulatedReceivers
 import Testing
 
 @testable import RouterCommands
@@ -44,6 +45,29 @@ struct SimulateSpecTests {
             ("stream-refused", nil, .stream(.refused(2))), ("stream-refused=9", nil, .stream(.refused(9))),
             ("stream-refused-again", nil, .stream(.refusedAgain)), ("stream-silent", nil, .stream(.silent)),
             ("stream-closed", nil, .stream(.closed)),
+            ("TV:launch-status", "TV", .cast(.launchStatus)),
+            ("volume=fixed", nil, .cast(.volume(.fixed))),
+            ("no-decoder=audio/flac", nil, .cast(.noDecoder("audio/flac"))),
+            (
+                "pause@3", nil, .cast(.step(SimulatedCastStep(after: .seconds(3), .pressPause)))
+            ),
+            (
+                "Both:move@2.5=9000", "Both",
+                .cast(.step(SimulatedCastStep(after: .milliseconds(2_500), .moveLeader(port: 9_000))))
+            ),
+            (
+                "other-remove@1=2", nil,
+                .cast(.step(SimulatedCastStep(after: .seconds(1), .otherSender(.remove(at: 1)))))
+            ),
+            (
+                "TV:other-insert@1=http://10.0.0.1:80/a", "TV",
+                .cast(
+                    .step(
+                        SimulatedCastStep(
+                            after: .seconds(1),
+                            .otherSender(
+                                .insert(url: "http://10.0.0.1:80/a", contentType: "audio/mpeg", before: nil)))))
+            ),
         ] as [(String, String?, SimulatedFault.Deed)])
     func fault(text: String, receiver: String?, deed: SimulatedFault.Deed) throws {
         let fault = try SimulatedFault(parsing: text)
@@ -59,9 +83,33 @@ struct SimulateSpecTests {
             ("lose", "lose=3"), ("lose=101", "percentage"), ("slow=x", "seconds"), ("busy=1", "takes no value"),
             ("stream-lose", "stream-lose=3"), ("stream-lose=nan", "percentage"), ("stream-delay=-1", "milliseconds"),
             ("stream-silent=1", "takes no value"), ("stream-fire", SimulatedFault.words),
+            ("pause", "pause@3"), ("dance@3", "happens at a time"), ("pause@soon", "not a time"),
+            ("volume=loud", "volume=fixed"), ("silence=1", "takes no value"), ("other-seek@1=x", "a number from"),
+            ("other-load@1", "needs a value"),
         ])
     func badFault(text: String, part: String) {
         let error = #expect(throws: ValidationError.self) { try SimulatedFault(parsing: text) }
         #expect(error?.message.contains(part) == true, "\(error?.message ?? "")")
+    }
+
+    @Test("NAME[@ADDR[:PORT]]=MEMBER,…, and what is wrong with it")
+    func group() throws {
+        let spec = try SimulatedGroupSpec(parsing: "Both@10.0.0.9:42000=Kitchen,Study")
+        #expect(spec.receiver == SimulatedReceiverSpec(name: "Both", host: "10.0.0.9", port: 42_000))
+        #expect(spec.members == ["Kitchen", "Study"])
+        for text in ["Both", "Both=", "Both=A,A", "=A"] {
+            #expect(throws: ValidationError.self) { try SimulatedGroupSpec(parsing: text) }
+        }
+    }
+
+    @Test("a group is one more Cast receiver, with members that are receivers and such as are only names")
+    func plannedGroup() throws {
+        let plan = try SimulatePlanner(
+            cast: [SimulatedReceiverSpec(name: "A")], groups: [SimulatedGroupSpec(parsing: "Both=A,Ghost")]
+        ).plan()
+        #expect(plan.cast.map(\.name) == ["A", "Both"])
+        #expect(plan.cast.last?.group?.members.map(\.name) == ["Ghost"])
+        #expect(plan.cast.last.map { $0.capabilities & 32 } == 32)
+        #expect(plan.members["Both"] == ["A"])
     }
 }

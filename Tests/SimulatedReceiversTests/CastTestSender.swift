@@ -88,6 +88,9 @@ actor CastTestSender {
         self.received.append(received)
     }
 
+    /// Lets go of what came so far.
+    func forget() { received = [] }
+
     // MARK: Saying
 
     func say(raw: [UInt8]) { outgoing.yield(raw) }
@@ -98,6 +101,19 @@ actor CastTestSender {
     ) {
         guard let frame = Self.frame(json, in: namespace, to: destination, as: source) else { return }
         outgoing.yield(frame)
+    }
+
+    func say(binary: [UInt8], in namespace: String, to destination: String, as source: String = "sender-0") throws {
+        outgoing.yield(
+            try CastFraming.encode(
+                CastMessage(
+                    sourceID: source, destinationID: destination, namespace: namespace, payload: .binary(binary))))
+    }
+
+    func say(text: String, in namespace: String, to destination: String, as source: String = "sender-0") throws {
+        outgoing.yield(
+            try CastFraming.encode(
+                CastMessage(sourceID: source, destinationID: destination, namespace: namespace, payload: .text(text))))
     }
 
     static func frame(

@@ -16,6 +16,7 @@ struct SimulateCommand: AsyncParsableCommand {
               router simulate --cast
               router simulate --cast TV --raop Kitchen --record /tmp/heard
               router simulate --raop Kitchen --raop Study --fault Study:lose=3
+              router simulate --cast A --cast B --group Both=A,B --fault Both:move@5
               router simulate --cast TV@10.0.0.5 --raop TV@10.0.0.5 --advertise
               ROUTER_PASSWORD=secret router simulate --raop
 
@@ -38,6 +39,13 @@ struct SimulateCommand: AsyncParsableCommand {
                 + "for a password.",
             valueName: "name[@addr[:port]]"), transform: SimulatedReceiverSpec.init(parsing:))
     var raop: [SimulatedReceiverSpec] = []
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Run a Google Cast group of Cast receivers of this command, or of mere names; may be repeated.",
+            valueName: "name[@addr[:port]]=member,…"), transform: SimulatedGroupSpec.init(parsing:))
+    var group: [SimulatedGroupSpec] = []
 
     @Option(
         name: .long,
@@ -72,7 +80,7 @@ struct SimulateCommand: AsyncParsableCommand {
         if let port, !(0...65_000).contains(port) {
             throw ValidationError("A port is a number from 0 to 65000, not \(port).")
         }
-        if rootOut != nil, cast.isEmpty, !raop.isEmpty {
+        if rootOut != nil, cast.isEmpty, group.isEmpty, !raop.isEmpty {
             throw ValidationError("--root-out is of Cast receivers, and there is none.")
         }
         _ = try planner(recordingTo: nil).plan()
@@ -111,11 +119,11 @@ struct SimulateCommand: AsyncParsableCommand {
 
     private func planner(recordingTo folder: URL?) -> SimulatePlanner {
         let password = ProcessInfo.processInfo.environment["ROUTER_PASSWORD"].flatMap { $0.isEmpty ? nil : $0 }
-        let none = cast.isEmpty && raop.isEmpty
+        let none = cast.isEmpty && raop.isEmpty && group.isEmpty
         return SimulatePlanner(
             cast: none ? [SimulatedReceiverSpec(name: SimulateArguments.castName)] : cast,
-            raop: none ? [SimulatedReceiverSpec(name: SimulateArguments.raopName)] : raop, firstPort: port,
-            faults: fault, recordingFolder: folder, password: password)
+            raop: none ? [SimulatedReceiverSpec(name: SimulateArguments.raopName)] : raop, groups: group,
+            firstPort: port, faults: fault, recordingFolder: folder, password: password)
     }
 
     private func recordingFolder() throws -> URL? {

@@ -7,9 +7,12 @@ struct SimulatePlanner {
     static let castPort = 8009
     static let raopPort = 5000
     static let eurekaPort = 8008
+    /// Of the first group; devices take any.
+    static let groupPort = 32_187
 
     var cast: [SimulatedReceiverSpec] = []
     var raop: [SimulatedReceiverSpec] = []
+    var groups: [SimulatedGroupSpec] = []
     /// The first receiver's port, where it names none itself; the next ones follow, Cast receivers first. 0: free ones.
     var firstPort: Int?
     var faults: [SimulatedFault] = []
@@ -40,8 +43,30 @@ struct SimulatePlanner {
             configuration.recordingName = recordingName(spec.name, kind: "raop")
             plan.raop.append(configuration)
         }
+        try planGroups(&plan)
         for fault in faults { try apply(fault, to: &plan) }
         return plan
+    }
+
+    private func planGroups(_ plan: inout SimulatedHouse.Plan) throws {
+        for (index, spec) in groups.enumerated() {
+            let name = spec.receiver.name
+            guard !plan.cast.contains(where: { $0.name == name }) else {
+                throw ValidationError("Two receivers are called “\(name)”. Give each a name of its own.")
+            }
+            var configuration = SimulatedCastConfiguration(
+                name: name, host: spec.receiver.host,
+                port: spec.receiver.port ?? (firstPort == 0 ? 0 : Self.groupPort + index), httpPort: nil)
+            configuration.model = "Google Cast Group"
+            configuration.capabilities = 2_052 | 32
+            configuration.idleApp = .none
+            configuration.recordingFolder = recordingFolder
+            let virtual = spec.members.filter { member in !cast.contains { $0.name == member } }
+            configuration.group = SimulatedCastGroup(
+                members: virtual.map { .init(id: SimulatedCastConfiguration(name: $0).deviceUUID, name: $0) })
+            plan.cast.append(configuration)
+            plan.members[name] = spec.members.filter { !virtual.contains($0) }
+        }
     }
 
     /// What a receiver's recording is called without its extension. A device that is both has one of each kind.
@@ -87,8 +112,8 @@ struct SimulatePlanner {
     }
 
     private func apply(_ fault: SimulatedFault, to plan: inout SimulatedHouse.Plan) throws {
-        if let name = fault.receiver, !(cast + raop).contains(where: { $0.name == name }) {
-            let names = (cast + raop).map(\.name).joined(separator: ", ")
+        if let name = fault.receiver, !(cast + raop + groups.map(\.receiver)).contains(where: { $0.name == name }) {
+            let names = (cast + raop + groups.map(\.receiver)).map(\.name).joined(separator: ", ")
             throw ValidationError("“\(fault.text)”: there is no receiver “\(name)” here; there is \(names).")
         }
         var applied = false
@@ -109,7 +134,7 @@ extension SimulatedFault.Deed {
     /// Of Cast receivers only.
     fileprivate var isOfCast: Bool {
         switch self {
-        case .loadFailed, .stream: true
+        case .loadFailed, .cast, .stream: true
         default: false
         }
     }

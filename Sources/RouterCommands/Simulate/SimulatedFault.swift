@@ -17,12 +17,15 @@ struct SimulatedFault: Sendable, Hashable {
         /// `detailedErrorCode`.
         case loadFailed(Int)
         case neverAnswer
+        /// What only Cast receivers do.
+        case cast(SimulatedCastFault)
         case stream(SimulatedStreamFault)
     }
 
     static let words =
-        "refuse, slow[=SECONDS], drop=N, wrong-password, busy, lose=PERCENT, load-failed[=CODE], never-answer, "
-        + SimulatedStreamFault.words
+        "refuse, slow[=SECONDS], drop=N, wrong-password, busy, lose=PERCENT, load-failed[=CODE], never-answer; of Cast "
+        + "\(SimulatedCastFault.words); of Cast Streaming \(SimulatedStreamFault.words); of Cast, SECONDS after the "
+        + "first sound, as in pause@3: \(SimulatedCastFault.timedWords)"
     private static let slowSeconds = 2.0
     /// The code of a load that failed for no particular reason.
     private static let loadFailedCode = 905
@@ -37,13 +40,26 @@ struct SimulatedFault: Sendable, Hashable {
     @Sendable init(parsing text: String) throws {
         self.text = text
         var rest = Substring(text)
-        if let colon = text.lastIndex(of: ":") {
+        if let colon = Self.colon(in: text) {
             receiver = String(text[..<colon])
             rest = text[text.index(after: colon)...]
         }
         let parts = rest.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         deed = try Self.deed(parts[0], parts.count == 2 ? parts[1] : nil)
     }
+
+    /// The colon after a receiver's name. Names and values may hold colons too: the last one counts before which no
+    /// value began.
+    private static func colon(in text: String) -> String.Index? {
+        guard let last = text.lastIndex(of: ":") else { return nil }
+        let word = text[text.index(after: last)...].prefix { $0.isLetter || $0 == "-" }
+        if plainWords.contains(String(word)) || SimulatedCastFault.allWords.contains(String(word)) { return last }
+        return text.prefix { $0 != "=" }.lastIndex(of: ":")
+    }
+
+    private static let plainWords: Set<String> = [
+        "refuse", "slow", "drop", "wrong-password", "busy", "lose", "load-failed", "never-answer",
+    ]
 
     private static func deed(_ word: String, _ value: String?) throws -> Deed {
         func bare(_ deed: Deed) throws -> Deed {
@@ -73,9 +89,11 @@ struct SimulatedFault: Sendable, Hashable {
         case "lose": .lose(try number(0...100, "a percentage from 0 to 100") / 100)
         case "load-failed": .loadFailed(try whole(1...9_999, "a code", absent: loadFailedCode))
         case "never-answer": try bare(.neverAnswer)
-        default:
+        case let word:
             if let fault = try SimulatedStreamFault(word, value) {
                 .stream(fault)
+            } else if let fault = try SimulatedCastFault.parse(word, value) {
+                .cast(fault)
             } else {
                 throw ValidationError("there is no fault “\(word)”; the faults are \(words)")
             }
@@ -91,6 +109,7 @@ struct SimulatedFault: Sendable, Hashable {
         case .busy: configuration.faults.launchError = "NOT_ALLOWED"
         case .loadFailed(let code): configuration.faults.loadFails = code
         case .neverAnswer: configuration.faults.neverAnswers = true
+        case .cast(let fault): fault.apply(to: &configuration)
         case .stream(let fault): fault.apply(to: &configuration.faults.streaming)
         // Cast has no passwords, and its sound comes by TCP.
         case .wrongPassword, .lose: return false
@@ -109,7 +128,7 @@ struct SimulatedFault: Sendable, Hashable {
         case .lose(let share): configuration.faults.dropAudio = share
         case .neverAnswer: configuration.faults.neverAnswers = true
         // AirPlay 1 is sent the sound itself, and loads nothing.
-        case .loadFailed, .stream: return false
+        case .loadFailed, .cast, .stream: return false
         }
         return true
     }

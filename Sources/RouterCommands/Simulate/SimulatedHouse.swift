@@ -10,6 +10,8 @@ actor SimulatedHouse {
     struct Plan: Sendable {
         var cast: [SimulatedCastConfiguration] = []
         var raop: [SimulatedRAOPConfiguration] = []
+        /// Of each group the names of its members that are receivers here.
+        var members: [String: [String]] = [:]
         var announces = false
     }
 
@@ -63,7 +65,7 @@ actor SimulatedHouse {
     private var raop: [SimulatedRAOPReceiver] = []
     /// What mDNS is to say.
     private var services: [PublishedService] = []
-    private var announced: [any PublishedHandle] = []
+    private var announced: [PublishedService.Key: AvahiPublication] = [:]
     private(set) var receivers: [Receiver] = []
     /// What is not as it was asked for.
     private(set) var notices: [String] = []
@@ -79,6 +81,12 @@ actor SimulatedHouse {
         do {
             for configuration in plan.cast { try await start(configuration) }
             for configuration in plan.raop { try await start(configuration) }
+            for (group, receiver) in zip(plan.cast, cast) {
+                for (member, configuration) in zip(cast, plan.cast)
+                where plan.members[group.name]?.contains(configuration.name) == true {
+                    await member.join(receiver)
+                }
+            }
             try await announceAll()
         } catch {
             await stop()
@@ -129,18 +137,48 @@ actor SimulatedHouse {
     /// All at once: each takes Avahi a second, in which it asks whether the name is free.
     private func announceAll() async throws {
         guard let publisher else { return }
-        try await withThrowingTaskGroup(of: (String, AvahiPublication).self) { group in
+        try await withThrowingTaskGroup(of: (PublishedService, AvahiPublication).self) { group in
             for service in services {
-                group.addTask { (service.name, try await publisher.publication(of: service)) }
+                group.addTask { (service, try await publisher.publication(of: service)) }
             }
-            for try await (name, publication) in group {
-                announced.append(publication)
-                if publication.name != name {
-                    notices.append("\(name) is announced as \(publication.name): the name was taken on this network")
+            for try await (service, publication) in group {
+                announced[service.key] = publication
+                if publication.name != service.name {
+                    notices.append(
+                        "\(service.name) is announced as \(publication.name): the name was taken on this network")
                 }
             }
         }
     }
+
+    /// The records follow the receiver: what runs, and where a group's leader listens.
+    private func follow(_ receiver: SimulatedCastReceiver, _ event: SimulatedReceiverEvent) async {
+        guard let publisher, Self.recordWords.contains(event.word),
+            let index = services.firstIndex(where: {
+                $0.type == "_googlecast._tcp" && $0.name == receiver.configuration.name
+            })
+        else { return }
+        let place = await receiver.endpoint
+        services[index].txt = await receiver.txtRecord
+        let service = services[index]
+        guard service.port != place.port || service.address != place.host else {
+            try? announced[service.key]?.update(txt: service.txt)
+            return
+        }
+        services[index].port = place.port
+        services[index].address = place.host
+        await announced[service.key]?.withdraw()
+        do {
+            announced[service.key] = try await publisher.publication(of: services[index])
+        } catch {
+            logger.warning("\(service.name) is not announced any more: \(error)")
+        }
+    }
+
+    /// Events after which the record may have changed.
+    private static let recordWords: Set<String> = [
+        "launch", "appStopped", "takenOver", "crashed", "restarted", "moved", "launchStatus", "groupPlays", "exited",
+    ]
 
     /// What happens at every receiver, with its name.
     func events() async -> AsyncStream<(name: String, event: SimulatedReceiverEvent)> {
@@ -152,11 +190,17 @@ actor SimulatedHouse {
             streams.append((configuration.name, await receiver.events()))
         }
         let all = streams
+        let receivers = Dictionary(zip(plan.cast.map(\.name), cast)) { first, _ in first }
         let (merged, continuation) = AsyncStream.makeStream(of: (name: String, event: SimulatedReceiverEvent).self)
         let pump = Task {
             await withDiscardingTaskGroup { group in
                 for (name, stream) in all {
-                    group.addTask { for await event in stream { continuation.yield((name, event)) } }
+                    group.addTask {
+                        for await event in stream {
+                            continuation.yield((name, event))
+                            if let receiver = receivers[name] { await self.follow(receiver, event) }
+                        }
+                    }
                 }
             }
             continuation.finish()
@@ -166,14 +210,24 @@ actor SimulatedHouse {
     }
 
     func stop() async {
-        for handle in announced { await handle.withdraw() }
+        for handle in announced.values { await handle.withdraw() }
         publisher?.close()
         publisher = nil
         for receiver in cast { await receiver.stop() }
         for receiver in raop { await receiver.stop() }
-        announced = []
+        announced = [:]
         services = []
         cast = []
         raop = []
     }
+}
+
+extension PublishedService {
+    /// Tells one announcement of this process from another.
+    fileprivate struct Key: Hashable {
+        var type: String
+        var name: String
+    }
+
+    fileprivate var key: Key { Key(type: type, name: name) }
 }

@@ -11,12 +11,19 @@ struct EurekaInfoServer: Sendable {
         NIOAsyncChannel<
             NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>, Never
         >
-    private let body: String
+    private let information: @Sendable () async -> JSONValue
+    private let refusesNames: Bool
     let port: Int
 
-    /// Throws `SimulatedReceiverError.cannotListen`.
-    init(host: String, port: Int, information: JSONValue) async throws {
-        body = information.text
+    /// - Parameters:
+    ///   - refusesNames: whether a request made with a host name is answered by 403.
+    ///   - information: what is told, asked anew for each request.
+    /// - Throws: `SimulatedReceiverError.cannotListen`.
+    init(
+        host: String, port: Int, refusesNames: Bool, information: @escaping @Sendable () async -> JSONValue
+    ) async throws {
+        self.information = information
+        self.refusesNames = refusesNames
         do {
             channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -46,7 +53,7 @@ struct EurekaInfoServer: Sendable {
         try await connection.executeThenClose { inbound, outbound in
             for try await part in inbound {
                 guard case .head(let request) = part else { continue }
-                let (status, text) = answer(request)
+                let (status, text) = await answer(request)
                 let headers = HTTPHeaders([
                     ("Content-Type", "application/json"), ("Content-Length", String(text.utf8.count)),
                     ("Cache-Control", "no-cache"), ("Access-Control-Allow-Headers", "Content-Type"),
@@ -60,11 +67,14 @@ struct EurekaInfoServer: Sendable {
         }
     }
 
-    private func answer(_ request: HTTPRequestHead) -> (HTTPResponseStatus, String) {
-        guard Self.isAddress(request.headers.first(name: "Host") ?? "") else { return (.forbidden, "") }
+    private func answer(_ request: HTTPRequestHead) async -> (HTTPResponseStatus, String) {
+        guard !refusesNames || Self.isAddress(request.headers.first(name: "Host") ?? "") else {
+            return (.forbidden, "")
+        }
         let path = request.uri.prefix { $0 != "?" }
         guard path == "/setup/eureka_info" else { return (.notFound, "") }
-        return request.method == .GET || request.method == .HEAD ? (.ok, body) : (.methodNotAllowed, "")
+        guard request.method == .GET || request.method == .HEAD else { return (.methodNotAllowed, "") }
+        return (.ok, await information().text)
     }
 
     /// Firmware refuses a request made with a host name; an address or nothing at all is accepted.

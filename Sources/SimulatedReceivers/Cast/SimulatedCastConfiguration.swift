@@ -9,6 +9,21 @@ public struct SimulatedCastConfiguration: Sendable {
         case classic
         /// LAUNCH_STATUS first, as newer firmware does.
         case launchStatus
+        /// LAUNCH_STATUS with USER_PENDING_AUTHORIZATION; it goes on by `allowLaunch` or `refuseLaunch`.
+        case userAuthorization
+    }
+
+    /// How a STOP is answered.
+    public enum StopStyle: Sendable, Hashable {
+        /// RECEIVER_STATUS with the request's id, and the broadcast.
+        case reply
+        /// Only the broadcast, as another receiver program does.
+        case broadcastOnly
+    }
+
+    /// What the sender may do to the device's volume; the raw value is `controlType`.
+    public enum VolumeControl: String, Sendable, Hashable, CaseIterable {
+        case attenuation, fixed, master
     }
 
     /// What runs when nothing runs.
@@ -69,8 +84,36 @@ public struct SimulatedCastConfiguration: Sendable {
     public var recordStyle = RecordStyle.separate
     /// Device volume at the start, 0 to 1.
     public var volume: Double = 1
-    /// A device whose volume the sender cannot change.
-    public var volumeIsFixed = false
+    public var volumeControl = VolumeControl.attenuation
+    /// `stepInterval` of the volume, 0 to 1.
+    public var volumeStep: Double = 0.05
+    public var stopStyle = StopStyle.reply
+    /// What can be launched; the idle screen is there anyway.
+    public var apps = SimulatedCastApp.standard
+    /// A request whose id was used before by the same sender is refused, as DUPLICATE_REQUEST_ID.
+    public var refusesDuplicateRequestIDs = false
+    /// A virtual connection to an app that says nothing for so long is closed; nil is never.
+    public var idleLimit: Duration?
+    /// The app exits when all strong senders have left and only weak ones (`connType` 1) remain.
+    public var exitsWithWeakSenders = false
+    /// eureka_info is refused to whoever asks by host name, as firmware does.
+    public var refusesHostHeaderNames = true
+    /// Knows STORE_SESSION and RESUME_SESSION.
+    public var storesSessions = true
+    /// Asks 8.8.8.8 for host names, which knows none of a home: media under a name does not load.
+    public var refusesHostNames = false
+    /// Fetches all media as a web page does, so that it needs CORS.
+    public var needsOrigin = false
+    /// Types that this device has no decoder for: they fail with code 104.
+    public var refusedContentTypes: Set<String> = []
+    /// Seconds that one can go back in a LIVE stream that is really a file; nil is a stream without a window.
+    public var liveWindow: Double?
+    /// Fetches nothing and plays silence as long as `media.duration` says: thousands of loads in no time.
+    public var playsSilence = false
+    /// A group: who is in it. Nil is a single device.
+    public var group: SimulatedCastGroup?
+    /// What happens by itself, timed from the first sound.
+    public var script: [SimulatedCastStep] = []
     /// How long loading takes before anything is fetched.
     public var bufferingDelay: Duration = .zero
     public var faults = SimulatedCastFaults()
@@ -92,8 +135,8 @@ public struct SimulatedCastConfiguration: Sendable {
         return String(digest.finish().prefix(32))
     }
 
-    /// The id as a UUID with hyphens.
-    var udn: String {
+    /// The id as a UUID with hyphens, as multizone names devices.
+    public var deviceUUID: String {
         let digits = Array(deviceID)
         return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0.clamped(to: 0..<digits.count)]) }
             .joined(separator: "-")
@@ -120,10 +163,16 @@ public struct SimulatedCastFaults: Sendable, Hashable {
     public var dropsAfterPlaying: Duration?
     /// Refuses every launch with this reason, as NOT_ALLOWED.
     public var launchError: String?
+    /// `extendedError` beside it.
+    public var launchErrorDetail: String?
     /// The app dies right after it was launched.
     public var closesAfterLaunch = false
     /// Fails every LOAD with this detailedErrorCode.
     public var loadFails: Int?
+    /// `customData` of that LOAD_FAILED.
+    public var loadFailureData: JSONValue?
+    /// Refuses every media command after the load with INVALID_REQUEST and this reason.
+    public var mediaCommandFails: String?
     /// Sends this length instead of its first frame: 0, or 4 GiB less one.
     public var firstFrameLength: UInt32?
     /// Of Cast Streaming.

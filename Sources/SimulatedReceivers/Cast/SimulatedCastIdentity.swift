@@ -1,6 +1,39 @@
 /// What a simulated device says of itself outside the receiver and media namespaces.
 struct SimulatedCastIdentity: Sendable {
+    /// A group that a device is in, and where its leader listens.
+    struct GroupPlace: Sendable, Hashable {
+        /// A UUID with hyphens.
+        var id: String
+        var name: String
+        var host: String
+        var port: Int
+    }
+
     let configuration: SimulatedCastConfiguration
+    /// Where the device listens now.
+    var host: String
+    var port: Int
+    var memberOf: [GroupPlace] = []
+
+    init(configuration: SimulatedCastConfiguration) {
+        self.configuration = configuration
+        host = configuration.host
+        port = configuration.port
+    }
+
+    /// The device itself, where it is a group, and the groups that it is in.
+    var groups: JSONValue {
+        func group(_ place: GroupPlace, leader: String) -> JSONValue {
+            [
+                "name": .string(place.name), "uuid": .string(place.id), "elected_leader": .string(leader),
+                "cast_port": .integer(place.port), "multichannel_group": false,
+            ]
+        }
+        let own = GroupPlace(id: configuration.deviceUUID, name: configuration.name, host: host, port: port)
+        return .array(
+            (configuration.group == nil ? [] : [group(own, leader: "self")])
+                + memberOf.map { group($0, leader: "\($0.host):\($0.port)") })
+    }
 
     /// TXT of `_googlecast._tcp` (`Protocols/cast` section 11).
     func txtRecord(runningApp: String?) -> [String: String] {
@@ -30,7 +63,7 @@ struct SimulatedCastIdentity: Sendable {
                 "name": .string(configuration.name), "version": 12,
                 "device_info": [
                     "manufacturer": "Router", "product_name": .string(configuration.model),
-                    "ssdp_udn": .string(configuration.udn),
+                    "ssdp_udn": .string(configuration.deviceUUID),
                 ],
                 "build_info": ["cast_build_revision": "1.56.500000", "build_type": 2],
             ],
@@ -41,16 +74,16 @@ struct SimulatedCastIdentity: Sendable {
     var eurekaInformation: JSONValue {
         [
             "name": .string(configuration.name), "version": 12, "build_version": "500000",
-            "cast_build_revision": "1.56.500000", "ip_address": .string(configuration.host),
-            "ssdp_udn": .string(configuration.udn), "setup_state": 60,
+            "cast_build_revision": "1.56.500000", "ip_address": .string(host),
+            "ssdp_udn": .string(configuration.deviceUUID), "setup_state": 60,
             "device_info": [
-                "ssdp_udn": .string(configuration.udn), "model_name": .string(configuration.model),
+                "ssdp_udn": .string(configuration.deviceUUID), "model_name": .string(configuration.model),
                 "manufacturer": "Router", "product_name": .string(configuration.model),
                 "capabilities": [
                     "display_supported": .bool(configuration.capabilities & 1 != 0), "multizone_supported": true,
                 ],
             ],
-            "multizone": ["groups": [], "dynamic_groups": []],
+            "multizone": ["groups": groups, "dynamic_groups": []],
         ]
     }
 
@@ -62,7 +95,7 @@ struct SimulatedCastIdentity: Sendable {
                 "isMultichannel": false, "playbackSession": [:],
                 "devices": [
                     [
-                        "deviceId": .string(configuration.udn), "name": .string(configuration.name),
+                        "deviceId": .string(configuration.deviceUUID), "name": .string(configuration.name),
                         "capabilities": .integer(configuration.capabilities), "volume": volume,
                     ]
                 ],

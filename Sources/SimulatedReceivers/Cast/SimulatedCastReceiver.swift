@@ -22,9 +22,22 @@ public actor SimulatedCastReceiver {
     let streaming: SimulatedCastStreaming
     private let journal: EventJournal
     private let inputs: AsyncStream<SimulatedCastInput>
-    private let inputWriter: AsyncStream<SimulatedCastInput>.Continuation
+    let inputWriter: AsyncStream<SimulatedCastInput>.Continuation
+    private let orders: AsyncStream<TextTrackFetcher.Order>
+    private let orderWriter: AsyncStream<TextTrackFetcher.Order>.Continuation
+    private let servers: AsyncStream<SimulatedCastServer>
+    private let serverWriter: AsyncStream<SimulatedCastServer>.Continuation
 
-    private var machine: CastReceiverMachine
+    var machine: CastReceiverMachine
+    private var server: SimulatedCastServer?
+    private var serverCount = 0
+    /// When a device that is away listens again.
+    private var backAt: Int64?
+    /// Of a group: its members that are receivers here, by their id. Of a member: its groups.
+    var members: [String: SimulatedCastReceiver] = [:]
+    var groups: [SimulatedCastReceiver] = []
+    var toldLevel: Double
+    var toldApp: String?
     private var writers: [Int: SimulatedCastWriter] = [:]
     private var silenced: Set<Int> = []
     private var serving: Task<Void, Never>?
@@ -59,7 +72,10 @@ public actor SimulatedCastReceiver {
             clock: clock, recording: recordSoFar.recording,
             bufferingNanoseconds: delay.seconds * 1_000_000_000 + delay.attoseconds / 1_000_000_000)
         (inputs, inputWriter) = AsyncStream.makeStream(of: SimulatedCastInput.self)
+        (orders, orderWriter) = AsyncStream.makeStream(of: TextTrackFetcher.Order.self)
+        (servers, serverWriter) = AsyncStream.makeStream(of: SimulatedCastServer.self)
         machine = CastReceiverMachine(configuration)
+        toldLevel = machine.level
         let inputWriter = inputWriter
         streaming = SimulatedCastStreaming(configuration, clock: clock) { word, details in
             inputWriter.yield(.happened(word, details))
@@ -72,14 +88,13 @@ public actor SimulatedCastReceiver {
     /// - Throws: `SimulatedReceiverError.cannotListen`.
     public func start() async throws -> (port: Int, httpPort: Int?) {
         precondition(serving == nil, "a simulated receiver is started once")
-        let server = try await SimulatedCastServer(
-            host: configuration.host, port: configuration.port, certificate: authenticator.serverCertificate,
-            key: serverKey)
+        let port = try await listen(host: configuration.host, port: configuration.port)
         var eureka: EurekaInfoServer?
         if let port = configuration.httpPort {
             do {
                 eureka = try await EurekaInfoServer(
-                    host: configuration.host, port: port, information: machine.identity.eurekaInformation)
+                    host: configuration.host, port: port, refusesNames: configuration.refusesHostHeaderNames
+                ) { [weak self] in await self?.machine.identity.eurekaInformation ?? .null }
             } catch {
                 logger.notice("no eureka_info: \(error)")
                 note("httpPortTaken", ["port": .integer(port)])
@@ -87,12 +102,24 @@ public actor SimulatedCastReceiver {
         }
         let web = eureka
         let (inputWriter, clock, player, streaming) = (inputWriter, clock, player, streaming)
+        let (orders, servers) = (orders, servers)
         serving = Task {
             await withDiscardingTaskGroup { group in
-                group.addTask { await server.run(inputWriter) }
+                group.addTask {
+                    await withDiscardingTaskGroup { listeners in
+                        for await server in servers { listeners.addTask { await server.run(inputWriter) } }
+                    }
+                }
                 if let web { group.addTask { await web.run() } }
                 group.addTask {
                     for await event in player.events { inputWriter.yield(.player(event)) }
+                }
+                group.addTask {
+                    await withDiscardingTaskGroup { fetches in
+                        for await order in orders {
+                            fetches.addTask { inputWriter.yield(.text(await TextTrackFetcher().fetch(order))) }
+                        }
+                    }
                 }
                 group.addTask {
                     while (try? await clock.sleep(nanoseconds: Self.tickNanoseconds)) != nil {
@@ -103,8 +130,8 @@ public actor SimulatedCastReceiver {
                 group.addTask { await self.handleInputs() }
             }
         }
-        note("listening", ["port": .integer(server.port), "httpPort": web.map { .integer($0.port) } ?? .null])
-        return (server.port, web?.port)
+        note("listening", ["port": .integer(port), "httpPort": web.map { .integer($0.port) } ?? .null])
+        return (port, web?.port)
     }
 
     /// Closes everything: connections, playback, recording, event streams.
@@ -117,8 +144,78 @@ public actor SimulatedCastReceiver {
         for await case .happened(let word, let details) in inputs { note(word, details) }
         await player.shutDown()
         note("stopped")
+        orderWriter.finish()
+        serverWriter.finish()
         for reader in readers.values { reader.finish() }
         readers = [:]
+        members = [:]
+        groups = []
+    }
+
+    // MARK: Where it listens
+
+    /// Listens at a place, and no more where it did before.
+    private func listen(host: String, port: Int) async throws -> Int {
+        // Each listener counts its connections from a number of its own.
+        let new = try await SimulatedCastServer(
+            host: host, port: port, certificate: authenticator.serverCertificate, key: serverKey,
+            firstConnection: 1 + serverCount * 1_000_000)
+        serverCount += 1
+        await server?.close()
+        server = new
+        machine.identity.host = host
+        machine.identity.port = new.port
+        serverWriter.yield(new)
+        return new.port
+    }
+
+    private func listenNoMore() async {
+        await server?.close()
+        server = nil
+    }
+
+    /// Listens where it did before, after a time in which it did not.
+    private func listenAgain() async {
+        backAt = nil
+        guard server == nil else { return }
+        do {
+            let port = try await listen(host: machine.identity.host, port: machine.identity.port)
+            note("listening", ["port": .integer(port)])
+        } catch {
+            note("cannotListen", ["reason": .string("\(error)")])
+        }
+    }
+
+    private func control(_ control: SimulatedCastControl, at now: Int64) async {
+        switch control {
+        case .restart(let keepsSessions, let downFor):
+            await listenNoMore()
+            machine.restart(keepingSessions: keepsSessions, at: now)
+            await perform(machine.takeActions())
+            let time = downFor.components
+            backAt = now + time.seconds * 1_000_000_000 + time.attoseconds / 1_000_000_000
+            if downFor == .zero { await listenAgain() }
+        case .sleep:
+            machine.note("asleep")
+            machine.isAsleep = true
+            await listenNoMore()
+        case .wake(let keepsSessions):
+            machine.note("awake")
+            machine.restart(keepingSessions: keepsSessions, at: now)
+            await perform(machine.takeActions())
+            await listenAgain()
+        case .moveLeader(let host, let port):
+            do {
+                let new = try await listen(host: host ?? machine.identity.host, port: port)
+                machine.note("moved", ["host": .string(machine.identity.host), "port": .integer(new)])
+                machine.leaderMoved()
+                machine.dropConnections()
+            } catch {
+                machine.note("cannotListen", ["reason": .string("\(error)")])
+            }
+            tellPlace()
+        default: machine.perform(control, at: now)
+        }
     }
 
     // MARK: What others see
@@ -128,7 +225,8 @@ public actor SimulatedCastReceiver {
 
     /// Everything that happens from now on.
     public func events() -> AsyncStream<SimulatedReceiverEvent> {
-        let (stream, continuation) = AsyncStream.makeStream(of: SimulatedReceiverEvent.self)
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: SimulatedReceiverEvent.self, bufferingPolicy: .bufferingNewest(SimulatedCastRecord.maximumEvents))
         nextReader += 1
         let id = nextReader
         readers[id] = continuation
@@ -150,34 +248,23 @@ public actor SimulatedCastReceiver {
 
     // MARK: What people do at the device
 
+    /// Does it in its turn; events tell when.
+    public nonisolated func control(_ control: SimulatedCastControl) { inputWriter.yield(.control(control)) }
+
     /// Somebody uses the remote control or the buttons of the device. 0 to 1.
-    public func someoneTurnsVolume(to level: Double) { atTheDevice { machine, _ in machine.volumeTurned(to: level) } }
+    public func someoneTurnsVolume(to level: Double) { control(.turnVolume(level)) }
 
     /// Another sender launches an app that is not the media player.
-    public func anotherAppTakesOver(name: String = "YouTube") {
-        atTheDevice { machine, now in machine.anotherAppTakesOver(name: name, at: now) }
-    }
+    public func anotherAppTakesOver(name: String = "YouTube") { control(.takeOver(app: name)) }
 
     /// Somebody pauses or resumes with the device's remote control.
-    public func someonePresses(play: Bool) {
-        atTheDevice { machine, now in machine.changeMedia { $0.remoteControl(play: play, at: now) } }
-    }
+    public func someonePresses(play: Bool) { control(play ? .pressPlay : .pressPause) }
 
     /// The app dies.
-    public func appCrashes() {
-        atTheDevice { machine, now in
-            machine.note("crashed")
-            machine.stopApp(at: now)
-            machine.broadcastStatus()
-        }
-    }
+    public func appCrashes() { control(.crash) }
 
     /// The network of the device goes for a moment: all TCP connections end.
-    public func dropConnections() { atTheDevice { machine, _ in machine.dropConnections() } }
-
-    private func atTheDevice(_ deed: @escaping @Sendable (inout CastReceiverMachine, Int64) -> Void) {
-        inputWriter.yield(.deed(deed))
-    }
+    public func dropConnections() { control(.dropConnections) }
 
     // MARK: The loop
 
@@ -205,13 +292,30 @@ public actor SimulatedCastReceiver {
             silenced.remove(id)
             machine.closed(id)
         case .player(let event):
-            if case .fetched(let fetch) = event.kind { recordSoFar.fetches.append(fetch) }
+            if case .fetched(let fetch) = event.kind { keep(fetch) }
             machine.receive(event, at: clock.now())
         case .happened(let word, let details): note(word, details)
-        case .tick: machine.tick(at: clock.now())
+        case .text(let text):
+            if let fetch = text.fetch { keep(fetch) }
+            machine.receive(text, at: clock.now())
+        case .tick:
+            let now = clock.now()
+            if let backAt, now >= backAt { await listenAgain() }
+            machine.tick(at: now)
+        case .control(let deed): await control(deed, at: clock.now())
+        case .setByGroup(let level, let muted):
+            machine.setVolume(level: level, muted: muted)
+            machine.broadcastStatus()
+            toldLevel = machine.level
         case .deed(let deed): deed(&machine, clock.now())
         }
         await perform(machine.takeActions())
+        tellGroups()
+    }
+
+    private func keep(_ fetch: MediaFetch) {
+        if recordSoFar.fetches.count >= SimulatedCastRecord.maximumFetches { recordSoFar.fetches.removeFirst(500) }
+        recordSoFar.fetches.append(fetch)
     }
 
     private func perform(_ actions: [CastReceiverAction]) async {
@@ -229,6 +333,10 @@ public actor SimulatedCastReceiver {
             case .drop(let connection): writers[connection]?.close()
             case .player(let command): await command.carryOut(on: player)
             case .stream(let command): await stream(command, &joined)
+            case .fetchText(let url, let track): orderWriter.yield(TextTrackFetcher.Order(url: url, track: track))
+            case .control(let control): inputWriter.yield(.control(control))
+            case .member(let id, let level, let muted):
+                members[id]?.inputWriter.yield(.setByGroup(level: level, muted: muted))
             case .note(let word, let details): note(word, details)
             }
         }
@@ -281,9 +389,13 @@ public actor SimulatedCastReceiver {
 extension CastPlayerCommand {
     func carryOut(on player: SimulatedPlayer) async {
         switch self {
-        case .load(let load, let generation): await player.load(load, generation: generation)
-        case .seek(let position, let rate, let generation):
-            await player.seek(to: position, rate: rate, generation: generation)
+        case .load(let load, let generation, let kept):
+            await player.load(load, generation: generation, keeping: kept)
+        case .preload(let load, let generation): await player.preload(load, generation: generation)
+        case .take(let generation): await player.take(generation)
+        case .drop(let generation): await player.drop(generation)
+        case .seek(let position, let rate, let end, let generation):
+            await player.seek(to: position, rate: rate, end: end, generation: generation)
         case .play(let instant): await player.play(since: instant)
         case .halt(let instant): await player.halt(at: instant)
         case .stop: await player.stop()

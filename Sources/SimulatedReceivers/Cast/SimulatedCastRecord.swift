@@ -45,6 +45,8 @@ public struct SimulatedCastRecord: Sendable {
     public internal(set) var journal: URL?
 
     public static let maximumEvents = 20_000
+    /// The latest fetches that are kept.
+    public static let maximumFetches = 5_000
 
     /// Words of all events, in order.
     public var words: [String] { events.map(\.word) }

@@ -11,7 +11,11 @@ enum SimulatedCastInput: Sendable {
     case player(PlayerEvent)
     /// Something for the journal.
     case happened(String, [String: JSONValue])
+    case text(FetchedText)
     case tick
+    case control(SimulatedCastControl)
+    /// The group that this device is in sets its volume.
+    case setByGroup(level: Double, muted: Bool)
     /// Something that somebody does at the device itself.
     case deed(@Sendable (inout CastReceiverMachine, Int64) -> Void)
 }
@@ -40,10 +44,13 @@ struct SimulatedCastServer: Sendable {
     private typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
     private let channel: NIOAsyncChannel<NIOAsyncChannel<ByteBuffer, ByteBuffer>, Never>
+    private let firstConnection: Int
     let port: Int
 
-    /// Throws `SimulatedReceiverError.cannotListen`.
-    init(host: String, port: Int, certificate: [UInt8], key: [UInt8]) async throws {
+    /// - Parameter firstConnection: the number of its first connection.
+    /// - Throws: `SimulatedReceiverError.cannotListen`.
+    init(host: String, port: Int, certificate: [UInt8], key: [UInt8], firstConnection: Int) async throws {
+        self.firstConnection = firstConnection
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: [.certificate(try NIOSSLCertificate(bytes: certificate, format: .der))],
             privateKey: .privateKey(try NIOSSLPrivateKey(bytes: key, format: .der)))
@@ -69,15 +76,18 @@ struct SimulatedCastServer: Sendable {
     func run(_ inputs: AsyncStream<SimulatedCastInput>.Continuation) async {
         try? await channel.executeThenClose { connections in
             try await withThrowingDiscardingTaskGroup { group in
-                var next = 0
+                var next = firstConnection
                 for try await connection in connections {
-                    next += 1
                     let id = next
+                    next += 1
                     group.addTask { await Self.serve(connection, id, inputs) }
                 }
             }
         }
     }
+
+    /// Listens no more; connections that are there go on.
+    func close() async { try? await channel.channel.close() }
 
     private static func serve(
         _ connection: Connection, _ id: Int, _ inputs: AsyncStream<SimulatedCastInput>.Continuation

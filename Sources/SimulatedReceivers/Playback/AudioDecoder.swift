@@ -6,7 +6,15 @@ struct MediaProbe: Sendable, Hashable {
     /// Seconds; nil for an endless stream.
     var duration: Double?
     var hasAudio: Bool
-    var hasVideo: Bool
+    /// Nil without one.
+    var picture: Picture?
+
+    struct Picture: Sendable, Hashable {
+        var width: Int
+        var height: Int
+        /// As `videoInfo` names it: sdr or hdr.
+        var range = "sdr"
+    }
 }
 
 /// Why media cannot be played.
@@ -32,7 +40,12 @@ struct AudioDecoder: Sendable {
     }
 
     private struct ProbeAnswer: Decodable {
-        struct Stream: Decodable { var codec_type: String? }
+        struct Stream: Decodable {
+            var codec_type: String?
+            var width: Int?
+            var height: Int?
+            var color_transfer: String?
+        }
         struct Format: Decodable { var duration: String? }
         var streams: [Stream]?
         var format: Format?
@@ -51,26 +64,37 @@ struct AudioDecoder: Sendable {
         }
         guard let answer = try? JSONDecoder().decode(ProbeAnswer.self, from: Data(result.standardOutput.utf8))
         else { throw AudioDecoderError.notMedia }
-        let kinds = Set((answer.streams ?? []).compactMap(\.codec_type))
-        let probe = MediaProbe(
-            duration: answer.format?.duration.flatMap(Double.init), hasAudio: kinds.contains("audio"),
-            hasVideo: kinds.contains("video"))
-        guard probe.hasAudio || probe.hasVideo else { throw AudioDecoderError.notMedia }
+        let streams = answer.streams ?? []
+        var probe = MediaProbe(
+            duration: answer.format?.duration.flatMap(Double.init),
+            hasAudio: streams.contains { $0.codec_type == "audio" })
+        if let video = streams.first(where: { $0.codec_type == "video" }) {
+            let wide = ["smpte2084", "arib-std-b67"].contains(video.color_transfer)
+            probe.picture = MediaProbe.Picture(
+                width: video.width ?? 0, height: video.height ?? 0, range: wide ? "hdr" : "sdr")
+        }
+        guard probe.hasAudio || probe.picture != nil else { throw AudioDecoderError.notMedia }
         return probe
     }
 
-    /// Decodes from `start` seconds on, at `rate` times the normal speed with unchanged pitch, and hands the samples
+    /// Decodes a stretch of it, in seconds, at `rate` times the normal speed with unchanged pitch, and hands the samples
     /// over in order. `emit` is waited for, so a full buffer holds ffmpeg back.
     ///
     /// Throws `AudioDecoderError`, `CancellationError`, or what `emit` throws.
     func decode(
-        _ source: Source, from start: Double = 0, rate: Double = 1,
+        _ source: Source, _ stretch: ClosedRange<Double> = 0...(.infinity), rate: Double = 1,
         emit: @escaping @Sendable ([Int16]) async throws -> Void
     ) async throws {
         // Writing to an ffmpeg that has ended must be an error, not the end of this process.
         Self.ignoreBrokenPipes
         var arguments = ["-v", "error", "-nostdin"]
-        if start > 0, case .location = source { arguments += ["-ss", String(format: "%.6f", start)] }
+        if case .location = source {
+            let start = stretch.lowerBound
+            if start > 0 { arguments += ["-ss", String(format: "%.6f", start)] }
+            if stretch.upperBound.isFinite {
+                arguments += ["-t", String(format: "%.6f", stretch.upperBound - start)]
+            }
+        }
         switch source {
         case .location(let location): arguments += ["-i", location]
         case .stream: arguments += ["-i", "pipe:0"]

@@ -35,7 +35,7 @@ enum MediaFetchError: Error, Sendable, Hashable, CustomStringConvertible {
     /// A range that was not the one asked for, or another total length than before.
     case inconsistentRange(String)
     case tooManyRedirects
-    /// An adaptive stream whose server does not let a web page read it.
+    /// The server does not let a web page read what needs that: adaptive streams, text tracks.
     case originRefused
 
     var description: String {
@@ -46,7 +46,7 @@ enum MediaFetchError: Error, Sendable, Hashable, CustomStringConvertible {
         case .cutShort(let expected, let got): "the body ends after \(got) of \(expected) bytes"
         case .inconsistentRange(let range): "the server answers with another range: \(range)"
         case .tooManyRedirects: "too many redirects"
-        case .originRefused: "an adaptive stream without Access-Control-Allow-Origin"
+        case .originRefused: "the server does not allow web pages: no fitting Access-Control-Allow-Origin"
         }
     }
 }
@@ -57,4 +57,9 @@ struct MediaHead: Sendable, Hashable {
     /// Total bytes; nil if the server does not say, as for a live stream.
     var length: Int?
     var allowedOrigin: String?
+
+    /// What a browser does with an answer to a page of another origin. Throws `MediaFetchError.originRefused`.
+    func checkOrigin(_ origin: String) throws {
+        guard allowedOrigin == "*" || allowedOrigin == origin else { throw MediaFetchError.originRefused }
+    }
 }

@@ -23,6 +23,13 @@ struct MediaFetcher: Sendable {
     /// Sent as `Origin`, when a web page would send one.
     var origin: String?
 
+    /// Whether the host of a URL is a numeric address; a URL without a host is not.
+    static func namesAddress(_ url: String) -> Bool {
+        guard let host = URL(string: url)?.host(percentEncoded: false) else { return false }
+        let bare = host.trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+        return (try? SocketAddress(ipAddress: bare, port: 0)) != nil
+    }
+
     private struct Target {
         var url: URL
         var host: String

@@ -7,6 +7,12 @@ struct PlayerLoad: Sendable, Hashable {
     var contentType: String
     /// Seconds into the media.
     var start: Double
+    /// Where it stops, in seconds into the media; nil is its own end.
+    var end: Double?
+    /// Seconds of silence to play in place of the media, of which nothing is fetched then.
+    var silence: Double?
+    /// Fetch it as a web page does, which needs Access-Control-Allow-Origin.
+    var needsOrigin = false
 }
 
 /// What a player says of itself; `generation` is that of the load or seek it is about.
@@ -15,8 +21,8 @@ struct PlayerEvent: Sendable {
         case fetched(MediaFetch)
         /// The body is whole.
         case content(bytes: Int, sha256: String)
-        /// The media is known. Duration in seconds; nil for a stream, which cannot be sought in.
-        case loaded(duration: Double?, hasAudio: Bool)
+        /// The media is known. Duration in seconds; nil for a stream, which cannot be sought in. No picture: nil.
+        case loaded(duration: Double?, picture: MediaProbe.Picture?)
         /// There is enough to play from.
         case buffered
         /// Nothing left to play before the end; so many frames were heard since `play`.
@@ -49,21 +55,14 @@ actor SimulatedPlayer {
     private let decoder = AudioDecoder()
     private let recorder: WAVRecorder?
 
-    private var generation = 0
-    private var job: Task<Void, Never>?
+    /// What is open, by generation: what is heard, what is preloaded, what waits while an ad plays.
+    private var decks: [Int: Deck] = [:]
+    /// The generation of the deck that is heard.
+    private var current = 0
     private var ticker: Task<Void, Never>?
-    private var media: (location: String, probe: MediaProbe)?
-    private var temporaryFile: URL?
-    private var queue = PCMQueue()
-    private var room: AsyncStream<Void>.Continuation?
-    private var waitsForBuffer = false
-    private var loadedTold = false
-    private var decodeEnd: DecodeEnd?
     private var since: Int64?
     private var heardFrames = 0
     private var gain: Double = 1
-
-    private var download: Download?
 
     /// A body that is being fetched: into a file, or, when it has no known length, straight into the decoder.
     private struct Download {
@@ -73,6 +72,34 @@ actor SimulatedPlayer {
         var handle: FileHandle?
         var endless: BoundedChunks<[UInt8]>?
         var decoding: Task<Void, Never>?
+    }
+
+    /// One piece of media that is open.
+    private final class Deck {
+        var generation: Int
+        let load: PlayerLoad
+        var job: Task<Void, Never>?
+        var media: (location: String, probe: MediaProbe)?
+        var temporaryFile: URL?
+        var queue = PCMQueue()
+        var room: AsyncStream<Void>.Continuation?
+        var waitsForBuffer = true
+        var loadedTold = false
+        var decodeEnd: DecodeEnd?
+        var download: Download?
+
+        init(_ load: PlayerLoad, generation: Int) {
+            self.load = load
+            self.generation = generation
+        }
+
+        func restart(generation: Int) {
+            self.generation = generation
+            queue.clear()
+            decodeEnd = nil
+            loadedTold = true
+            waitsForBuffer = true
+        }
     }
 
     private enum DecodeEnd { case whole, failed(code: Int, reason: String) }
@@ -92,20 +119,38 @@ actor SimulatedPlayer {
 
     // MARK: Commands
 
-    /// Opens media and decodes from its start position; says `loaded` and `buffered`, or `failed`.
-    func load(_ load: PlayerLoad, generation: Int) async {
-        await stop()
-        begin(generation)
-        job = Task { await self.perform(load, generation: generation) }
+    /// Opens media and decodes from its start position; says `loaded` and `buffered`, or `failed`. Everything else is let
+    /// go, but for the deck of generation `kept`.
+    func load(_ load: PlayerLoad, generation: Int, keeping kept: Int? = nil) async {
+        await drop { $0 != kept }
+        current = generation
+        open(load, generation: generation)
     }
 
+    /// Opens media that is to be heard later, by `take`.
+    func preload(_ load: PlayerLoad, generation: Int) { open(load, generation: generation) }
+
+    /// Goes over to what was preloaded or kept, and lets everything else go.
+    func take(_ generation: Int) async {
+        current = generation
+        await drop { $0 != generation }
+    }
+
+    /// Lets go of what was preloaded.
+    func drop(_ generation: Int) async { await drop { $0 == generation } }
+
     /// Decodes the loaded file again from another position or at another rate; says `buffered`.
-    func seek(to position: Double, rate: Double, generation: Int) async {
-        await endJob()
-        guard let media else { return }
-        begin(generation)
-        loadedTold = true
-        job = Task { await self.decode(.location(media.location), media.probe, position, rate, generation) }
+    func seek(to position: Double, rate: Double, end: Double?, generation: Int) async {
+        since = nil
+        guard let deck = decks.removeValue(forKey: current) else { return }
+        await endJob(of: deck)
+        guard let media = deck.media else { return await remove(deck) }
+        deck.restart(generation: generation)
+        decks[generation] = deck
+        current = generation
+        deck.job = Task {
+            await self.decode(.location(media.location), media.probe, position...(end ?? .infinity), rate, generation)
+        }
     }
 
     /// From this instant on what is buffered is heard.
@@ -131,13 +176,33 @@ actor SimulatedPlayer {
     /// 0 is silence, 1 leaves the samples as they are.
     func setGain(_ gain: Double) { self.gain = gain }
 
-    /// Lets go of the media.
-    func stop() async {
-        since = nil
-        await endJob()
-        media = nil
-        if let temporaryFile { try? FileManager.default.removeItem(at: temporaryFile) }
-        temporaryFile = nil
+    /// Lets go of all media.
+    func stop() async { await drop { _ in true } }
+
+    private func open(_ load: PlayerLoad, generation: Int) {
+        let deck = Deck(load, generation: generation)
+        decks[generation] = deck
+        deck.job = Task { await self.perform(load, generation: generation) }
+    }
+
+    private func drop(_ isUnwanted: (Int) -> Bool) async {
+        for generation in decks.keys.filter(isUnwanted) {
+            if generation == current { since = nil }
+            guard let deck = decks.removeValue(forKey: generation) else { continue }
+            await remove(deck)
+        }
+    }
+
+    private func remove(_ deck: Deck) async {
+        await endJob(of: deck)
+        if let file = deck.temporaryFile { try? FileManager.default.removeItem(at: file) }
+    }
+
+    private func endJob(of deck: Deck) async {
+        deck.job?.cancel()
+        deck.room?.finish()
+        await deck.job?.value
+        deck.job = nil
     }
 
     /// Ends everything, the recording too.
@@ -153,23 +218,23 @@ actor SimulatedPlayer {
     // MARK: Sound
 
     private func pump(until now: Int64) {
-        guard let since else { return }
+        guard let since, let deck = decks[current] else { return }
         let frames = Int(Double(max(0, now - since)) * Double(AudioDecoder.sampleRate) / 1e9)
         let due = max(0, frames - heardFrames)
-        let samples = queue.take(due)
+        let samples = deck.queue.take(due)
         hear(samples)
-        if queue.frames < Self.maximumFrames { room?.yield() }
+        if deck.queue.frames < Self.maximumFrames { deck.room?.yield() }
         guard samples.count / AudioDecoder.channels < due else { return }
-        switch decodeEnd {
-        case .whole: say(.ended(heardFrames: heardFrames))
-        case .failed(let code, let reason): say(.failed(code: code, reason: reason))
+        switch deck.decodeEnd {
+        case .whole: say(.ended(heardFrames: heardFrames), current)
+        case .failed(let code, let reason): say(.failed(code: code, reason: reason), current)
         case nil:
-            say(.starved(heardFrames: heardFrames))
-            waitsForBuffer = true
+            say(.starved(heardFrames: heardFrames), current)
+            deck.waitsForBuffer = true
         }
         self.since = nil
         ticker?.cancel()
-        tellIfBuffered()
+        tellIfBuffered(deck)
     }
 
     private func hear(_ samples: [Int16]) {
@@ -181,56 +246,42 @@ actor SimulatedPlayer {
     }
 
     private func accept(_ samples: [Int16], generation: Int, room: AsyncStream<Void>) async throws {
-        guard generation == self.generation else { throw CancellationError() }
-        queue.append(samples)
-        if !loadedTold {
-            loadedTold = true
-            say(.loaded(duration: nil, hasAudio: true))
+        guard let deck = decks[generation] else { throw CancellationError() }
+        deck.queue.append(samples)
+        if !deck.loadedTold {
+            deck.loadedTold = true
+            say(.loaded(duration: nil, picture: nil), generation)
         }
-        tellIfBuffered()
-        while queue.frames >= Self.maximumFrames {
+        tellIfBuffered(deck)
+        while let frames = decks[generation]?.queue.frames, frames >= Self.maximumFrames {
             var turn = room.makeAsyncIterator()
             guard await turn.next() != nil else { throw CancellationError() }
         }
     }
 
-    private func tellIfBuffered() {
-        guard waitsForBuffer, loadedTold else { return }
-        if case .failed(let code, let reason)? = decodeEnd, queue.frames == 0 {
-            waitsForBuffer = false
-            say(.failed(code: code, reason: reason))
-        } else if queue.frames >= Self.startFrames || decodeEnd != nil {
-            waitsForBuffer = false
-            say(.buffered)
+    private func tellIfBuffered(_ deck: Deck) {
+        guard deck.waitsForBuffer, deck.loadedTold else { return }
+        if case .failed(let code, let reason)? = deck.decodeEnd, deck.queue.frames == 0 {
+            deck.waitsForBuffer = false
+            say(.failed(code: code, reason: reason), deck.generation)
+        } else if deck.queue.frames >= Self.startFrames || deck.decodeEnd != nil {
+            deck.waitsForBuffer = false
+            say(.buffered, deck.generation)
         }
     }
 
-    private func say(_ kind: PlayerEvent.Kind) {
+    private func say(_ kind: PlayerEvent.Kind, _ generation: Int) {
         eventWriter.yield(PlayerEvent(generation: generation, kind: kind))
     }
 
     // MARK: Loading
 
-    private func begin(_ generation: Int) {
-        self.generation = generation
-        since = nil
-        queue.clear()
-        decodeEnd = nil
-        loadedTold = false
-        waitsForBuffer = true
-    }
-
-    private func endJob() async {
-        job?.cancel()
-        room?.finish()
-        await job?.value
-        job = nil
-        queue.clear()
-    }
-
     private func perform(_ load: PlayerLoad, generation: Int) async {
         do {
             if bufferingNanoseconds > 0 { try await clock.sleep(nanoseconds: bufferingNanoseconds) }
+            if let silence = load.silence {
+                return try await open("", MediaProbe(duration: silence, hasAudio: false), load, generation)
+            }
             guard let url = URL(string: load.url) else { throw MediaFetchError.unusableURL(load.url) }
             if Self.isAdaptive(load.contentType) {
                 try await openAdaptive(url, load, generation)
@@ -240,15 +291,16 @@ actor SimulatedPlayer {
         } catch is CancellationError {
             return
         } catch {
-            fail(with: error)
+            fail(with: error, generation)
         }
     }
 
-    private func fail(with error: any Error) {
+    private func fail(with error: any Error, _ generation: Int) {
+        guard let deck = decks[generation] else { return }
         let (code, reason) = Self.explain(error)
-        decodeEnd = .failed(code: code, reason: reason)
-        guard loadedTold else { return say(.failed(code: code, reason: reason)) }
-        tellIfBuffered()
+        deck.decodeEnd = .failed(code: code, reason: reason)
+        guard deck.loadedTold else { return say(.failed(code: code, reason: reason), generation) }
+        tellIfBuffered(deck)
     }
 
     /// The receiver's own code for a failure (`Protocols/cast` section 10, detailedErrorCode).
@@ -272,11 +324,8 @@ actor SimulatedPlayer {
     private func openAdaptive(_ url: URL, _ load: PlayerLoad, _ generation: Int) async throws {
         try await MediaFetcher(origin: Self.webOrigin).fetch(url) { part in
             switch part {
-            case .head(let head):
-                guard head.allowedOrigin == "*" || head.allowedOrigin == Self.webOrigin else {
-                    throw MediaFetchError.originRefused
-                }
-            case .exchange(let fetch): await self.say(.fetched(fetch))
+            case .head(let head): try head.checkOrigin(Self.webOrigin)
+            case .exchange(let fetch): await self.say(.fetched(fetch), generation)
             case .bytes: break
             }
         }
@@ -284,24 +333,28 @@ actor SimulatedPlayer {
         try await open(url.absoluteString, probe, load, generation)
     }
 
-    private static let webOrigin = "https://www.gstatic.com"
+    /// The page that plays, as its requests say.
+    static let webOrigin = "https://www.gstatic.com"
 
     /// A body of known length is fetched into a file first; another one is decoded as it comes.
     private func openPlain(_ url: URL, _ load: PlayerLoad, _ generation: Int) async throws {
+        guard let deck = decks[generation] else { throw CancellationError() }
         let file = FileManager.default.temporaryDirectory.appending(path: "router-media-\(UUID().uuidString)")
-        download = Download(file: file, digest: MediaDigest())
-        defer { download = nil }
+        deck.download = Download(file: file, digest: MediaDigest())
+        defer { deck.download = nil }
         do {
-            try await MediaFetcher().fetch(url) { try await self.receive($0, generation: generation) }
-            download?.endless?.finish()
+            try await MediaFetcher(origin: load.needsOrigin ? Self.webOrigin : nil).fetch(url) {
+                try await self.receive($0, load, generation: generation)
+            }
+            deck.download?.endless?.finish()
         } catch {
-            download?.endless?.finish(throwing: error)
-            download?.decoding?.cancel()
-            await download?.decoding?.value
+            deck.download?.endless?.finish(throwing: error)
+            deck.download?.decoding?.cancel()
+            await deck.download?.decoding?.value
             throw error
         }
-        guard let done = download else { return }
-        say(.content(bytes: done.bytes, sha256: done.digest.finish()))
+        guard let done = deck.download else { return }
+        say(.content(bytes: done.bytes, sha256: done.digest.finish()), generation)
         if let decoding = done.decoding {
             await withTaskCancellationHandler {
                 await decoding.value
@@ -315,55 +368,62 @@ actor SimulatedPlayer {
         try await open(file.path, probe, load, generation)
     }
 
-    private func receive(_ part: MediaFetcher.Part, generation: Int) async throws {
+    private func receive(_ part: MediaFetcher.Part, _ load: PlayerLoad, generation: Int) async throws {
+        guard let deck = decks[generation] else { throw CancellationError() }
         switch part {
-        case .head(let head) where head.length == nil:
-            let chunks = BoundedChunks<[UInt8]>(limit: 64)
-            download?.endless = chunks
-            download?.decoding = Task {
-                let probe = MediaProbe(duration: nil, hasAudio: true, hasVideo: false)
-                await self.decode(.stream(chunks), probe, 0, 1, generation)
+        case .head(let head):
+            if load.needsOrigin { try head.checkOrigin(Self.webOrigin) }
+            if head.length == nil {
+                let chunks = BoundedChunks<[UInt8]>(limit: 64)
+                deck.download?.endless = chunks
+                deck.download?.decoding = Task {
+                    let probe = MediaProbe(duration: nil, hasAudio: true)
+                    await self.decode(.stream(chunks), probe, 0...(.infinity), 1, generation)
+                }
+                return
             }
-        case .head:
-            guard let file = download?.file else { return }
-            temporaryFile = file
+            guard let file = deck.download?.file else { return }
+            deck.temporaryFile = file
             guard FileManager.default.createFile(atPath: file.path, contents: nil) else {
                 throw SimulatedReceiverError.cannotWrite(file.path, errno)
             }
-            download?.handle = try FileHandle(forWritingTo: file)
+            deck.download?.handle = try FileHandle(forWritingTo: file)
         case .bytes(let chunk):
-            download?.bytes += chunk.count
-            download?.digest.append(chunk)
-            if let endless = download?.endless {
+            deck.download?.bytes += chunk.count
+            deck.download?.digest.append(chunk)
+            if let endless = deck.download?.endless {
                 try await endless.write(chunk)
             } else {
-                try download?.handle?.write(contentsOf: chunk)
+                try deck.download?.handle?.write(contentsOf: chunk)
             }
-        case .exchange(let fetch): say(.fetched(fetch))
+        case .exchange(let fetch): say(.fetched(fetch), generation)
         }
     }
 
     private func open(_ location: String, _ probe: MediaProbe, _ load: PlayerLoad, _ generation: Int) async throws {
         try Task.checkCancellation()
-        media = (location, probe)
-        loadedTold = true
-        say(.loaded(duration: probe.duration, hasAudio: probe.hasAudio))
-        await decode(.location(location), probe, load.start, 1, generation)
+        guard let deck = decks[generation] else { throw CancellationError() }
+        deck.media = (location, probe)
+        deck.loadedTold = true
+        say(.loaded(duration: probe.duration, picture: probe.picture), generation)
+        await decode(.location(location), probe, load.start...max(load.start, load.end ?? .infinity), 1, generation)
     }
 
     private func decode(
-        _ source: AudioDecoder.Source, _ probe: MediaProbe, _ start: Double, _ rate: Double, _ generation: Int
+        _ source: AudioDecoder.Source, _ probe: MediaProbe, _ stretch: ClosedRange<Double>, _ rate: Double,
+        _ generation: Int
     ) async {
         let (turns, room) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        self.room = room
+        decks[generation]?.room = room
         do {
             if probe.hasAudio {
-                try await decoder.decode(source, from: start, rate: rate) { samples in
+                try await decoder.decode(source, stretch, rate: rate) { samples in
                     try await self.accept(samples, generation: generation, room: turns)
                 }
             } else {
                 // A silent film is as long as its picture.
-                var frames = Int(max(0, (probe.duration ?? 0) - start) / rate * Double(AudioDecoder.sampleRate))
+                let seconds = min(1e6, max(0, min(stretch.upperBound, probe.duration ?? 0) - stretch.lowerBound))
+                var frames = Int((seconds / rate * Double(AudioDecoder.sampleRate)).rounded())
                 while frames > 0 {
                     let part = min(frames, AudioDecoder.sampleRate)
                     frames -= part
@@ -371,13 +431,14 @@ actor SimulatedPlayer {
                     try await accept(silence, generation: generation, room: turns)
                 }
             }
-            guard loadedTold else { throw AudioDecoderError.notMedia }
-            decodeEnd = .whole
-            tellIfBuffered()
+            guard let deck = decks[generation] else { return }
+            guard deck.loadedTold else { throw AudioDecoderError.notMedia }
+            deck.decodeEnd = .whole
+            tellIfBuffered(deck)
         } catch is CancellationError {
             return
         } catch {
-            fail(with: loadedTold ? error : AudioDecoderError.notMedia)
+            fail(with: decks[generation]?.loadedTold ?? true ? error : AudioDecoderError.notMedia, generation)
         }
     }
 }

@@ -1,6 +1,6 @@
 """Plays a local file to a Cast receiver by the catt command and reports what it says, as one JSON object.
 
-usage: catt_session.py CATT HOST FILE
+usage: catt_session.py CATT HOST FILE SUBTITLES
 The receiver must listen on CastV2's standard port of HOST, and for HTTP on 8008 there: catt wants both.
 """
 
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-catt, host, path = sys.argv[1:4]
+catt, host, path, subtitles = sys.argv[1:5]
 home = tempfile.mkdtemp(prefix="router-catt-")
 environment = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home, XDG_CACHE_HOME=home)
 report = {"steps": [], "failed": None}
@@ -62,7 +62,11 @@ def do(*arguments):
 
 
 casting = subprocess.Popen(
-    [catt, "-d", host, "cast", path], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    [catt, "-d", host, "cast", "-s", subtitles, path],
+    env=environment,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
 )
 try:
     step("playing", lambda now: now.get("player_state") == "PLAYING", limit=90)

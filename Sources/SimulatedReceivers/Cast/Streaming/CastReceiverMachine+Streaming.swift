@@ -19,9 +19,8 @@ enum CastStreamingCommand: Sendable, Hashable {
 
 /// The apps for Cast Streaming (`Protocols/cast` section 12).
 extension CastReceiverMachine {
-    static let streamingApps: [String: (name: String, needsVideo: Bool)] = [
-        "0F5096E8": ("Chrome Mirroring", true), "85CDB22F": ("Chrome Audio Mirroring", false),
-    ]
+    /// Which run, and whether they need a screen.
+    static let streamingApps = ["0F5096E8": true, "85CDB22F": false]
     static let streamingNamespace = CastNamespace.prefix + "webrtc"
     static let remotingNamespace = CastNamespace.prefix + "remoting"
     static let streamingNamespaces = [streamingNamespace, remotingNamespace, CastNamespace.media]
@@ -31,7 +30,7 @@ extension CastReceiverMachine {
             return note("dropped", ["why": "no such namespace here", "namespace": .string(message.namespace)])
         }
         let asker = CastStreamingAsker(connection: connection, sender: message.sourceID, transport: app.transportID)
-        let hasVideo = Self.streamingApps[app.id]?.needsVideo ?? false
+        let hasVideo = Self.streamingApps[app.id] ?? false
         switch json["type"]?.string {
         case "OFFER":
             streamingSender = connection

@@ -3,13 +3,10 @@ import Foundation
 
 /// The receiver namespace (`Protocols/cast` section 7): status, apps and device volume.
 extension CastReceiverMachine {
-    /// What this device can launch. The idle screen is listed by devices too, but is not launched by senders.
-    var launchable: [String: String] {
-        var apps = [Self.mediaPlayer: "Default Media Receiver"]
-        for (id, app) in Self.streamingApps where !app.needsVideo || configuration.capabilities & 1 != 0 {
-            apps[id] = app.name
+    private func launchable(_ id: String?) -> SimulatedCastApp? {
+        configuration.apps.first {
+            $0.id == id && (Self.streamingApps[$0.id] != true || configuration.capabilities & 1 != 0)
         }
-        return apps
     }
 
     mutating func receiverRequest(_ json: JSONValue, _ asker: CastAsker, _ now: Int64) {
@@ -22,24 +19,23 @@ extension CastReceiverMachine {
             guard let running = app, !running.isIdleScreen else { return replyStatus(asker) }
             note("appStopped", ["app": .string(running.id), "sender": .string(asker.sender)])
             stopApp(at: now)
-            replyStatus(asker)
+            if configuration.stopStyle == .reply { replyStatus(asker) }
             broadcastStatus()
         case "SET_VOLUME":
             let volume = json["volume"]
             guard volume?["level"]?.double != nil || volume?["muted"]?.bool != nil else {
                 return refuse(asker, "INVALID_PARAMS")
             }
-            guard !configuration.volumeIsFixed || volume?["level"] == nil else {
+            guard configuration.volumeControl != .fixed || volume?["level"] == nil else {
                 return refuse(asker, "INVALID_COMMAND")
             }
             setVolume(level: volume?["level"]?.double, muted: volume?["muted"]?.bool)
             replyStatus(asker)
             broadcastStatus()
         case "GET_APP_AVAILABILITY":
-            let ids = json["appId"]?.array?.compactMap(\.string) ?? []
-            let launchable = launchable
+            guard let ids = json["appId"]?.array?.compactMap(\.string) else { return refuse(asker, "INVALID_PARAMS") }
             let availability = ids.map { id in
-                (id, JSONValue.string(launchable[id] == nil ? "APP_UNAVAILABLE" : "APP_AVAILABLE"))
+                (id, JSONValue.string(launchable(id) == nil ? "APP_UNAVAILABLE" : "APP_AVAILABLE"))
             }
             let answer: JSONValue = [
                 "requestId": .integer(asker.requestID), "responseType": "GET_APP_AVAILABILITY",
@@ -52,6 +48,8 @@ extension CastReceiverMachine {
 
     /// Changes the device's volume, whoever wants it.
     mutating func setVolume(level: Double?, muted: Bool?) {
+        if let level { scaleMembers(to: min(1, max(0, level))) }
+        if let muted { muteMembers(muted) }
         if let level { self.level = min(1, max(0, level)) }
         if let muted { self.muted = muted }
         note("volume", ["level": .number(self.level), "muted": .bool(self.muted)])
@@ -67,8 +65,8 @@ extension CastReceiverMachine {
 
     var volume: JSONValue {
         [
-            "controlType": configuration.volumeIsFixed ? "fixed" : "attenuation", "level": .number(level),
-            "muted": .bool(muted), "stepInterval": 0.05,
+            "controlType": .string(configuration.volumeControl.rawValue), "level": .number(level),
+            "muted": .bool(muted), "stepInterval": .number(configuration.volumeStep),
         ]
     }
 
@@ -77,40 +75,67 @@ extension CastReceiverMachine {
         guard !id.isEmpty else { return launchError("BAD_PARAMETER", asker) }
         note("launch", ["app": .string(id), "sender": .string(asker.sender)])
         if let reason = configuration.faults.launchError { return launchError(reason, asker) }
-        guard let name = launchable[id] else { return launchError("NOT_FOUND", asker) }
-        // A launch of what runs already joins it.
-        if app?.id != id {
-            if app != nil { stopApp(at: now, startingIdleApp: false) }
-            let streams = Self.streamingApps[id] != nil
-            start(
-                id: id, name: name, namespaces: streams ? Self.streamingNamespaces : [CastNamespace.media],
-                plays: !streams)
+        guard let wanted = launchable(id) else { return launchError("NOT_FOUND", asker) }
+        // What runs already is joined, whatever the user thinks.
+        if configuration.launchStyle == .userAuthorization, app?.id != id {
+            if let waiting = waitingLaunch { launchError("CANCELLED", waiting.asker) }
+            waitingLaunch = (asker, wanted)
+            return launchStatus("USER_PENDING_AUTHORIZATION", asker)
         }
-        if configuration.launchStyle == .launchStatus {
+        run(wanted, asker, now)
+    }
+
+    /// Somebody at the device decides about the launch that waits.
+    mutating func decideLaunch(allowed: Bool, at now: Int64) {
+        guard let (asker, wanted) = waitingLaunch else { return }
+        waitingLaunch = nil
+        guard allowed else {
+            launchStatus("USER_NOT_ALLOWED", asker)
+            return launchError("CANCELLED", asker)
+        }
+        run(wanted, asker, now)
+    }
+
+    private mutating func launchStatus(_ status: String, _ asker: CastAsker) {
+        note("launchStatus", ["status": .string(status)])
+        let progress: JSONValue = [
+            "type": "LAUNCH_STATUS", "launchRequestId": .integer(asker.requestID), "status": .string(status),
+        ]
+        reply(progress, CastNamespace.receiver, asker)
+    }
+
+    private mutating func run(_ wanted: SimulatedCastApp, _ asker: CastAsker, _ now: Int64) {
+        isStandBy = false
+        // A launch of what runs already joins it.
+        if app?.id != wanted.id {
+            if app != nil { stopApp(at: now, startingIdleApp: false) }
+            let own = wanted.plays ? [CastNamespace.media] : []
+            start(
+                id: wanted.id, name: wanted.name, namespaces: own + wanted.namespaces, plays: wanted.plays,
+                echoes: wanted.role == .echo)
+        }
+        if configuration.launchStyle != .classic {
             broadcastStatus()
-            let progress: JSONValue = [
-                "type": "LAUNCH_STATUS", "launchRequestId": .integer(asker.requestID), "status": "USER_ALLOWED",
-            ]
-            reply(progress, CastNamespace.receiver, asker)
+            launchStatus("USER_ALLOWED", asker)
             replyStatus(asker)
         } else {
             replyStatus(asker)
             broadcastStatus()
         }
+        pushPlaybackSession()
         if configuration.faults.closesAfterLaunch {
             stopApp(at: now)
             broadcastStatus()
         }
     }
 
-    private mutating func start(id: String, name: String, namespaces: [String], plays: Bool) {
+    private mutating func start(id: String, name: String, namespaces: [String], plays: Bool, echoes: Bool = false) {
         let number = nextLaunch()
         app = App(
             id: id, displayName: name, sessionID: UUID().uuidString.lowercased(),
             // Not the session id: senders that mix the two up are found out.
             transportID: "web-\(number)", namespaces: namespaces, isIdleScreen: id == Self.backdrop,
-            media: plays
-                ? CastMediaMachine(deviceGain: muted ? 0 : level, loadFailure: configuration.faults.loadFails) : nil,
+            echoes: echoes, media: plays ? CastMediaMachine(configuration, deviceGain: muted ? 0 : level) : nil,
             statusText: id == Self.backdrop ? "" : name)
         changeMedia { _ in }
     }
@@ -130,12 +155,8 @@ extension CastReceiverMachine {
             if media.isActive { media.end(reason: "CANCELLED", at: now, answering: nil) }
         }
         for (id, connection) in connections.sorted(by: { $0.key < $1.key }) {
-            for link in connection.links.filter({ $0.destination == old.transportID }).sorted(by: {
-                $0.sender < $1.sender
-            }) {
-                send(["type": "CLOSE"], CastNamespace.connection, old.transportID, link.sender, id)
-                connections[id]?.links.remove(link)
-            }
+            let ours = connection.links.keys.filter { $0.destination == old.transportID }
+            for link in ours.sorted(by: { $0.sender < $1.sender }) { close(link, .closedBySelf, id) }
         }
         app = nil
         if startingIdleApp { startIdleApp() }
@@ -151,10 +172,11 @@ extension CastReceiverMachine {
 
     private mutating func launchError(_ reason: String, _ asker: CastAsker) {
         note("launchRefused", ["reason": .string(reason)])
-        let error: JSONValue = [
+        var error: [String: JSONValue] = [
             "type": "LAUNCH_ERROR", "requestId": .integer(asker.requestID), "reason": .string(reason),
         ]
-        reply(error, CastNamespace.receiver, asker)
+        error["extendedError"] = configuration.faults.launchErrorDetail.map { .string($0) }
+        reply(.object(error), CastNamespace.receiver, asker)
     }
 
     private mutating func refuse(_ asker: CastAsker, _ reason: String) {
@@ -178,11 +200,13 @@ extension CastReceiverMachine {
     func status(requestID: Int) -> JSONValue {
         var status: [String: JSONValue] = ["userEq": [:], "volume": volume]
         if configuration.capabilities & 1 != 0 {
-            status["isActiveInput"] = true
-            status["isStandBy"] = false
+            status["isActiveInput"] = .bool(!isStandBy)
+            status["isStandBy"] = .bool(isStandBy)
         }
         if let app {
-            let connected = connections.values.contains { $0.links.contains { $0.destination == app.transportID } }
+            let connected = connections.values.contains {
+                $0.links.contains { $0.key.destination == app.transportID && $0.value.kind != .invisible }
+            }
             status["applications"] = [
                 [
                     "appId": .string(app.id), "appType": "WEB", "displayName": .string(app.displayName), "iconUrl": "",
