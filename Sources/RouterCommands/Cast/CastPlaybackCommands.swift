@@ -12,7 +12,7 @@ struct CastTracksCommand: AsyncParsableCommand {
               router cast tracks TV
               router cast tracks TV --text de --audio en
               router cast tracks TV --text off
-              router cast tracks TV --style fontScale=1.5 --style foregroundColor=#FFFF00
+              router cast tracks TV --style fontScale=1.5 --style edgeType=OUTLINE
 
             Styles: foregroundColor, backgroundColor, edgeColor, windowColor (#RRGGBB or #RRGGBBAA); edgeType NONE, \
             OUTLINE, DROP_SHADOW, RAISED, DEPRESSED; windowType NONE, NORMAL, ROUNDED_CORNERS; \

@@ -14,15 +14,15 @@ struct CastQueueCommand: AsyncParsableCommand {
             The queue is the device's own: other senders see the edits, and theirs are seen here. Items are named by the \
             ids that “list” shows.
 
-              router cast queue Kitchen                        list it
-              router cast queue Kitchen load URL URL …         a queue in place of what plays
+              router cast queue Kitchen                      list it
+              router cast queue Kitchen load URL URL …       a queue in place of what plays
               router cast queue Kitchen insert URL --before 3  --play: begin with it
               router cast queue Kitchen remove 3 4
-              router cast queue Kitchen move 5 --before 2      without --before: to the end
+              router cast queue Kitchen move 5 --before 2    without --before: to the end
               router cast queue Kitchen jump 4
-              router cast queue Kitchen next                   and prev
-              router cast queue Kitchen shuffle on             or off
-              router cast queue Kitchen repeat all             off, all, single, allAndShuffle
+              router cast queue Kitchen next                 and prev
+              router cast queue Kitchen shuffle on           or off
+              router cast queue Kitchen repeat all           off, all, single, allAndShuffle
               router cast queue Kitchen update 4 --start 0:30
             """)
 
