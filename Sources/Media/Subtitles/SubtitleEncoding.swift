@@ -124,7 +124,7 @@ struct SubtitleEncoding: Sendable, Hashable {
     }
 
     private static let latins = [
-        Candidate(encoding: windows1252, common: "éèêàçäöüßñåøæãõúóíáôîâûœ"),
+        Candidate(encoding: windows1252, common: "éèêàçäöüßñåøæãõúóíáôîâûœ¿¡"),
         Candidate(encoding: windows1250, common: "ąćęłńóśźżčřšžěůýáéíőűťďňăşţúđľ"),
         Candidate(encoding: latin2, common: "ąćęłńóśźżčřšžěůýáéíőűťďňăşţúđľ"),
         Candidate(encoding: windows1254, common: "ışğçöüİŞĞ"),
