@@ -27,6 +27,24 @@ struct PacketRingTests {
         return went
     }
 
+    @Test("a beat is told what has gone, resends apart")
+    func counting() {
+        let ring = PacketRing()
+        for sequence in 0..<3 as Range<UInt16> {
+            _ = ring.append(Self.packet(sequence), sequence: sequence, deadline: 0, now: 0)
+        }
+        _ = Self.drain(ring, from: 0)
+        _ = Self.resent(ring, 0, 2)
+        ring.beat(
+            BeatSchedule(start: 50, opening: [0], period: 100),
+            counting: { _, _, sent in
+                [UInt8(sent.packets), UInt8(sent.bytes / 3)]
+            })
+        let told = Mutex<[UInt8]>([])
+        _ = ring.serve(at: 50, beat: { packet in told.withLock { $0 = packet } }) { ($0.count, 0) }
+        #expect(told.withLock { $0 } == [3, 102])
+    }
+
     static func resent(_ ring: PacketRing, _ from: UInt16, _ count: Int) -> [[UInt8]] {
         var result: [[UInt8]] = []
         ring.resend(from: from, count: count) { sequence, packet in

@@ -39,9 +39,10 @@ enum EndpointChooser {
         let groupCanBeTight =
             !question.companions.isEmpty
             && question.companions.allSatisfy { route in
-                // A Cast device's stream costs its independence: it is not for Cast devices among themselves.
-                route.endpoints.contains {
-                    $0.capabilities.sync == .tight && $0.protocol != .castStreaming
+                // A stream that nobody asks for is not what that room will play by.
+                let streamed = route.endpoints.allSatisfy { $0.protocol == .castStreaming }
+                return route.endpoints.contains {
+                    $0.capabilities.sync == .tight && ($0.protocol != .castStreaming || streamed)
                         && usability($0, question.need) == nil
                 }
             }
@@ -89,6 +90,16 @@ enum EndpointChooser {
                     losses: []),
                 rank: [])
         }
+        // Compressed sound that ends with this sender: no room falls back to it unasked.
+        if endpoint.protocol == .castStreaming, question.via != .castStreaming,
+            question.route.endpoints.contains(where: { $0.protocol == .cast && usability($0, need) == nil })
+        {
+            return Judged(
+                candidate: RouteChoice.Candidate(
+                    endpoint: endpoint, usable: false,
+                    reasons: ["a stream is for when it is asked for: --via cast-streaming"], losses: []),
+                rank: [])
+        }
         if let reason = usability(endpoint, need) {
             return Judged(
                 candidate: RouteChoice.Candidate(endpoint: endpoint, usable: false, reasons: [reason], losses: []),
@@ -105,23 +116,13 @@ enum EndpointChooser {
         } else {
             rank.append(0)
         }
-        let streams = endpoint.protocol == .castStreaming
-        // A stream has no picture, and its device could show it.
-        if groupCanBeTight, !(streams && need.video) {
+        if groupCanBeTight {
             let tight = endpoint.capabilities.sync == .tight
             reasons.append(
                 tight
                     ? "plays in time with the other rooms"
                     : "would only start roughly together with the other rooms")
             rank.append(tight ? 0 : 1)
-        } else if groupCanBeTight {
-            rank.append(2)
-        }
-        if streams, !groupCanBeTight, question.via != .castStreaming {
-            reasons.append("a stream of compressed sound, for when the device cannot fetch by itself")
-            rank.append(1)
-        } else {
-            rank.append(0)
         }
         let wantsPush = need.senderOnly && !need.video
         if need.video {

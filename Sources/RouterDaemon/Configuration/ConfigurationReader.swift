@@ -106,7 +106,7 @@ struct ConfigurationReader {
         if let prefer = fields["prefer"] {
             let text = try string(prefer, "prefer")
             guard let via = ViaPreference(rawValue: text) else {
-                throw error(prefer, "“\(text)” is no protocol", hint: "Write airplay, cast or auto")
+                throw error(prefer, "“\(text)” is no protocol", hint: "Write airplay, cast, cast-streaming or auto")
             }
             room.via = via
         }

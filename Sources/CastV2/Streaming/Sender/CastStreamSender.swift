@@ -199,7 +199,7 @@ public struct CastStreamSender: Sendable {
         // Longer than anybody would wait, or negative: a report of another stream, or of nonsense.
         guard trip < configuration.silenceLimit else { return }
         statistics.roundTrip = trip
-        trips.add(trip)
+        trips.add(trip, of: block.lastReport)
     }
 
     private mutating func take(_ feedback: CastFeedback, now: Int64) -> [Action] {

@@ -27,17 +27,24 @@ public struct CastStreamStatistics: Sendable, Hashable {
 
 /// How long the network takes, one way, out of round trips: half of the shortest of late, for what is longer waited in
 /// a queue.
-struct CastRoundTrips: Sendable, Hashable {
-    static let window = 20
+struct CastRoundTrips: Sendable {
+    /// Sender reports, of each of which the shortest trip is kept: those of 16 s, before clocks drift apart too far.
+    /// A receiver may answer one many times, so that trips themselves are not counted.
+    static let window = 32
 
-    private var recent: [Int64] = []
+    private var recent: [(report: UInt32, trip: Int64)] = []
 
-    mutating func add(_ nanoseconds: Int64) {
-        recent.append(nanoseconds)
+    /// - Parameter report: names the sender report that was answered.
+    mutating func add(_ nanoseconds: Int64, of report: UInt32) {
+        if let index = recent.firstIndex(where: { $0.report == report }) {
+            recent[index].trip = min(recent[index].trip, nanoseconds)
+            return
+        }
+        recent.append((report, nanoseconds))
         if recent.count > Self.window { recent.removeFirst() }
     }
 
-    var shortest: Int64? { recent.min() }
+    var shortest: Int64? { recent.lazy.map(\.trip).min() }
 }
 
 /// By how much a stream's capture times are set earlier, so that it is heard when it should be: what the receiver adds
