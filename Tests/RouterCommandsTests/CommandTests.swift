@@ -12,7 +12,7 @@ struct CommandTests {
     @Test("the subcommands of this version")
     func list() {
         let names = Self.subcommands.compactMap { $0.configuration.commandName }
-        #expect(names == ["play", "devices", "rooms", "cast", "simulate", "demo", "completions"])
+        #expect(names == ["play", "session", "devices", "rooms", "cast", "simulate", "demo", "completions"])
     }
 
     @Test("every help has a sentence on what it is for, an example, and a sentence for each option")
@@ -55,7 +55,8 @@ struct CommandTests {
     @Test(
         "what is wrong on the command line is told, and exits 64",
         arguments: [
-            (["play"], "Say what to play"), (["play", "a", "--volume", "101"], "0 to 100"),
+            (["play", "--detach"], "Say what to play"), (["play", "a", "--volume", "101"], "0 to 100"),
+            (["play", "a", "--rate", "3"], "0.5 to 2"), (["play", "a", "--repeat", "twice"], "repeat"),
             (["play", "a", "--volume", "-1"], "0 to 100"), (["play", "a", "--volume", "loud"], "volume"),
             (["play", "a", "--start", "1:99"], "not a time"), (["play", "a", "--via", "dlna"], "airplay"),
             (["play", "a", "--password", "x"], "password"), (["devices", "-o", "xml"], "ndjson"),

@@ -142,7 +142,9 @@ extension PlaybackSession {
         let reported = PlaybackAnchor(
             item: item, time: position.time, instant: position.instant,
             rate: update.media == .playing ? position.rate : 0, quality: .deviceReported, duration: duration)
-        if let anchor, anchor.item == item, anchor.rate == reported.rate, anchor.duration == reported.duration {
+        if let anchor, anchor.item == item, anchor.rate == reported.rate, anchor.duration == reported.duration,
+            anchor.quality != .estimated
+        {
             let drift = anchor.position(at: reported.instant) - reported.time
             // Within 300 ms it is the same playing; a new anchor is for what a listener would notice.
             if abs(drift.seconds) < 0.3 { return }

@@ -1,0 +1,48 @@
+import RouteModel
+import Testing
+
+@testable import RouterCommands
+
+@Suite("C5 router session")
+struct SessionTests {
+    private func session(_ id: String) -> RejoinableSession {
+        let item = QueueItem(
+            id: ItemID(rawValue: "2"), source: .file(path: "/b.flac"), metadata: MediaMetadata(title: "Second"))
+        let first = QueueItem(id: ItemID(rawValue: "1"), source: .file(path: "/a.flac"))
+        return RejoinableSession(
+            id: SessionID(rawValue: id), rooms: ["Kitchen", "Den"],
+            queue: QueueSnapshot(version: 1, items: [first, item], current: item.id),
+            position: MediaTime(seconds: 83), playing: true)
+    }
+
+    @Test("a row says where, what and how far")
+    func row() {
+        #expect(session("se-1").row == ["se-1", "Kitchen, Den", "Second", "1:23", "2/2", "was playing"])
+        #expect(session("se-1").quietValue == "se-1")
+    }
+
+    @Test("the only one needs no id; the beginning of one is enough; what is not clear is told")
+    func choice() throws {
+        let two = [session("se-12"), session("se-123"), session("se-2")]
+        #expect(try SessionChoice.one(nil, of: [two[0]]).id == two[0].id)
+        #expect(try SessionChoice.one("se-2", of: two).id == two[2].id)
+        // An id that begins another is itself.
+        #expect(try SessionChoice.one("se-12", of: two).id == two[0].id)
+        for (text, code) in [(nil, RouterError.Code.routeAmbiguous), ("se-1", .routeAmbiguous), ("x", .routeNotFound)] {
+            do {
+                _ = try SessionChoice.one(text, of: two)
+                Issue.record("\(text ?? "nothing") chose one")
+            } catch let error as RouterError {
+                #expect(error.code == code)
+                #expect(error.hint != nil && error.candidates.count >= 2)
+            }
+        }
+        #expect(throws: RouterError.self) { try SessionChoice.one(nil, of: []) }
+    }
+
+    @Test("C14 C12 C15 keys for speed, subtitles and ads")
+    func keys() {
+        #expect(PlayerKey.parse("[]at".utf8) == [.slower, .faster, .skipAd, .nextText])
+        #expect(PlayerKey.skipAd.command == .skipAd)
+    }
+}
