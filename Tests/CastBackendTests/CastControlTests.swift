@@ -188,9 +188,9 @@ import Testing
         try await withDevice { device, control in
             try await control.loadQueue(["A", "B", "C"].map { Self.item($0) })
             #expect(try await Self.titles(control) == ["A", "B", "C"])
-            await device.control(.otherSender(.remove(at: 1)))
+            device.control(.otherSender(.remove(at: 1)))
             #expect(await eventually { (try? await Self.titles(control)) == ["A", "C"] })
-            await device.control(
+            device.control(
                 .otherSender(.insert(url: "http://127.0.0.1:9/new.wav", contentType: "audio/x-wav", before: 0)))
             #expect(await eventually { (try? await control.queue().items.count) == 3 })
             #expect(try await control.queue().items.first?.url == "http://127.0.0.1:9/new.wav")
