@@ -18,6 +18,7 @@ for argument; do
     esac
 done
 
+mkdir -p .build/test-logs
 variables=(env)
 [ "${ROUTER_PEERS:-$PWD/.build/peers}" != "$PWD/.build/peers" ] || variables+=(-u ROUTER_PEERS)
 "${variables[@]}" Tests/setup.sh long
