@@ -37,6 +37,7 @@ struct CastCommandTests {
             (["load", "TV", "u", "--start", "soon"], "not a time"), (["rate", "TV", "0.1"], "0.5 to 2"),
             (["queue", "TV", "remove"], "ids"), (["queue", "TV", "remove", "x"], "no item id"),
             (["queue", "TV", "jump", "1", "2"], "one item"), (["queue", "TV", "shuffle", "maybe"], "on or off"),
+            (["queue", "TV", "repeat", "often"], "allAndShuffle"),
             (["queue", "TV", "list", "1"], "nothing after it"), (["queue", "TV", "update", "3"], "what to change"),
             (["queue", "TV", "load"], "Say what"), (["queue", "TV", "dance"], "dance"),
             (["queue", "TV", "load", "u", "--first", "0"], "from 1"), (["volume", "TV", "101"], "0 to 100"),
