@@ -1,6 +1,7 @@
 import ArgumentParser
 import CastBackend
 import RouteModel
+import RouterDaemon
 
 struct CastTracksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
