@@ -250,6 +250,21 @@ struct SubtitleTests {
         return encodings[encoding].flatMap { text.data(using: $0) }.map { [UInt8]($0) }
     }
 
+    @Test("C12 a byte that stands for nothing costs no other letter, also where letters have two bytes")
+    func brokenByte() throws {
+        for (name, encoding, text) in [
+            ("shift_jis", String.Encoding.shiftJIS, "字幕です"), ("windows-1250", .windowsCP1250, "příliš"),
+        ] {
+            let half = text.index(text.startIndex, offsetBy: 2)
+            let bytes = try [text[..<half], text[half...]].map { part in
+                [UInt8](try #require(String(part).data(using: encoding)))
+            }
+            let decoded = SubtitleEncoding.decode(
+                bytes[0] + [name == "shift_jis" ? 0xFF : 0x81] + bytes[1], as: try SubtitleEncoding.named(name))
+            #expect(decoded.text == "\(text[..<half])\u{FFFD}\(text[half...])")
+        }
+    }
+
     @Test("C12 a person's word on the encoding counts, but not against a mark")
     func override() throws {
         let bytes: [UInt8] = [0xE6, 0xE9]
