@@ -85,6 +85,9 @@ struct CastQueueCommand: AsyncParsableCommand {
             throw ValidationError("Say what to change: --start, --preload.")
         }
         if first < 1 { throw ValidationError("Items are counted from 1.") }
+        if verb == .load, first > max(1, what.count) {
+            throw ValidationError("--first is \(first), and there are \(what.count) to load.")
+        }
         if verb != .list, verb != .load, verb != .insert, item.media != nil {
             throw ValidationError("--media belongs to load and insert.")
         }
