@@ -94,8 +94,8 @@ struct MediaTimeTests {
     @Test("seconds that are no number or beyond range are clamped")
     func clamped() {
         #expect(MediaTime(seconds: .nan) == .zero)
-        #expect(MediaTime(seconds: .infinity).ticks > 1 << 62)
-        #expect(MediaTime(seconds: -.infinity).ticks < -(1 << 62))
+        #expect(MediaTime(seconds: .infinity).ticks > 1 << 60)
+        #expect(MediaTime(seconds: -.infinity).ticks < -(1 << 60))
         #expect(MediaTime(seconds: 1e300) == MediaTime(seconds: .infinity))
     }
 }

@@ -211,7 +211,7 @@ struct ResumeTests {
             house.cast.accept(house.loungeEndpoint)
             let after = try await house.engine.rejoin(before.id)
             #expect(try house.lounge().loadedTokens.count == 1)
-            #expect(after.anchor?.time.seconds == 8)
+            #expect(after.anchor?.time.seconds == 9)
             #expect(after.queue.current == before.queue.current)
         }
         running.cancel()

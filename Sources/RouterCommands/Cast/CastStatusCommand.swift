@@ -100,7 +100,7 @@ enum CastStatusLines {
         switch ad.skippableIn {
         case nil: words += ", cannot be skipped"
         case 0?: words += ", can be skipped now: router cast skip-ad"
-        case let wait?: words += ", can be skipped in \(number(wait.rounded(.up))) s"
+        case let wait?: words += ", can be skipped in \(number(min(wait.rounded(.up), 86_400))) s"
         }
         return words
     }
