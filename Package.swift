@@ -124,8 +124,8 @@ let package = Package(
         tests(
             "CastBackendTests",
             [
-                "PeerSupport", "CastBackend", "CastV2", "Media", "Pacing", "RouteBackend", "RouteModel", "RouterTestKit",
-                "SimulatedReceivers", logging,
+                "PeerSupport", "CastBackend", "CastV2", "Media", "Pacing", "RouteBackend", "RouteModel",
+                "RouterTestKit", "SimulatedReceivers", logging,
             ]),
         tests("AirPlayTests", ["AirPlay", "COpenSSL", nioEmbedded, nioTestUtils, nioPosix]),
         tests("PacingTests", ["Pacing", "CPosix"]),

@@ -144,3 +144,8 @@ struct CastErrors: Sendable {
         }
     }
 }
+
+extension Endpoint {
+    /// By what a person can name it on a command line: one that was given by its address is found by no other name.
+    var words: String { origin == .stated ? "cast://\(address)" : "“\(name)”" }
+}

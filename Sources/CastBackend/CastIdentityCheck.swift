@@ -85,7 +85,7 @@ struct CastIdentityCheck: Sendable {
     func refusal(_ reason: String) -> RouterError {
         RouterError(
             .authFailed, "“\(endpoint.name)” is not trusted: \(reason)",
-            hint: "Run: router cast auth “\(endpoint.name)” to see what it shows", scope: .route,
+            hint: "Run: router cast auth \(endpoint.words) to see what it shows", scope: .route,
             retry: .afterUserAction)
     }
 
@@ -94,7 +94,7 @@ struct CastIdentityCheck: Sendable {
             .authFailed,
             "“\(endpoint.name)” shows another key than before (\(shown.prefix(16))… in place of "
                 + "\((pin ?? "").prefix(16))…): it was reset or replaced, or something else answers in its place",
-            hint: "If that is so, accept the new key: router cast auth “\(endpoint.name)” --accept", scope: .route,
+            hint: "If that is so, accept the new key: router cast auth \(endpoint.words) --accept", scope: .route,
             retry: .afterUserAction)
     }
 }

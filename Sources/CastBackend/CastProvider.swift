@@ -101,6 +101,7 @@ extension CastProvider {
         switch try await session.join(sessionID: token.sessionID, appID: token.appID) {
         case .joined(let app): return app
         case .gone:
+            guard options.launches else { return nil }
             options.phase("launching the receiver app")
             return try await session.launchOrJoin(appID: appID) { options.phase("allow it on the device's screen") }
         case .other(let other):

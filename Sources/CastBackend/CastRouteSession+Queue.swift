@@ -2,7 +2,7 @@ import CastV2
 import RouteBackend
 import RouteModel
 
-/// The device's own queue (C10; `Protocols/cast` section 12): what comes next is inserted into it, so that the device
+/// The device's own queue (C10; `Protocols/cast` section 17): what comes next is inserted into it, so that the device
 /// preloads and goes on by itself, and what other senders make of it is read back.
 extension CastRouteSession {
     /// Seconds before the end of an item at which the device fetches the next.

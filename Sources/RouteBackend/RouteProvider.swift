@@ -78,11 +78,13 @@ public struct OpenOptions: Sendable {
     /// For a session that ran before: what its `rejoinToken` said. Where it still is on the device it is joined, and the
     /// first update tells what is loaded; where it is not, the session is as any other, with nothing loaded.
     public var rejoin: String?
+    /// False where the session is opened only to end what `rejoin` names: where that is gone, nothing is started.
+    public var launches: Bool
 
     public init(
         phase: @escaping @Sendable (String) -> Void = { _ in }, password: Secret? = nil, learnt: [String: String] = [:],
         learn: @escaping @Sendable (String, String) async -> Void = { _, _ in }, senderName: String = "router",
-        rejoin: String? = nil
+        rejoin: String? = nil, launches: Bool = true
     ) {
         self.phase = phase
         self.password = password
@@ -90,6 +92,7 @@ public struct OpenOptions: Sendable {
         self.learn = learn
         self.senderName = senderName
         self.rejoin = rejoin
+        self.launches = launches
     }
 }
 

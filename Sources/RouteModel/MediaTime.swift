@@ -9,13 +9,14 @@ public struct MediaTime: Codable, Sendable, Hashable, Comparable, AdditiveArithm
 
     public init(ticks: Int64) { self.ticks = ticks }
 
-    /// Seconds beyond what 64 bits of ticks can hold (some 10,000 years) are clamped; NaN is zero.
+    /// Seconds beyond some 2,000 years are clamped, so that a few of them can be added and taken from each other in 64
+    /// bits of ticks; NaN is zero.
     public init(seconds: Double) {
         let wanted = seconds * Double(Self.ticksPerSecond)
         if wanted.isNaN {
             ticks = 0
         } else {
-            ticks = Int64(max(-9e18, min(9e18, wanted.rounded())))
+            ticks = Int64(max(-2e18, min(2e18, wanted.rounded())))
         }
     }
 
@@ -86,7 +87,8 @@ public struct PlaybackAnchor: Codable, Sendable, Hashable {
 
     /// Position in the item at a later (or earlier) instant of the same clock, never below zero nor past the end.
     public func position(at instant: Int64) -> MediaTime {
-        let elapsed = MediaTime(nanoseconds: Int64(Double(instant - self.instant) * rate))
+        // By seconds, which are clamped: the rate may be what a device says.
+        let elapsed = MediaTime(seconds: Double(instant - self.instant) / 1e9 * rate)
         let position = max(.zero, time + elapsed)
         return duration.map { min($0, position) } ?? position
     }

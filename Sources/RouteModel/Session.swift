@@ -155,7 +155,7 @@ public struct RejoinableSession: Codable, Sendable, Hashable, Identifiable {
     /// The rooms as they were called then.
     public var rooms: [String]
     public var queue: QueueSnapshot
-    /// Where it was when this was last written.
+    /// Where its current item would be by now, as far as can be told; else where it was when this was last written.
     public var position: MediaTime
     public var playing: Bool
 

@@ -9,10 +9,20 @@ extension RouterEngine {
             guard let queue = try await store.queue(session: record.session) else { continue }
             result.append(
                 RejoinableSession(
-                    id: record.session, rooms: rooms(of: record), queue: queue, position: record.position,
+                    id: record.session, rooms: rooms(of: record), queue: queue, position: position(of: record),
                     playing: record.playing))
         }
         return result
+    }
+
+    /// A position is written when it jumps, and not as it goes on. Where the clock that it grew by is another one by
+    /// now, after a restart of the machine, what was written has to do.
+    private func position(of record: SessionRecord) -> MediaTime {
+        let now = environment(for: record.session).clock.now()
+        guard record.playing, let anchor = record.anchor, anchor.item == record.item, anchor.instant <= now else {
+            return record.position
+        }
+        return anchor.position(at: now)
     }
 
     private func rooms(of record: SessionRecord) -> [String] {
@@ -45,7 +55,8 @@ extension RouterEngine {
                 else { continue }
                 let endpoint = await environment.current(last)
                 let options = OpenOptions(
-                    password: await environment.password(endpoint), senderName: environment.senderName, rejoin: token)
+                    password: await environment.password(endpoint), senderName: environment.senderName, rejoin: token,
+                    launches: false)
                 do {
                     let session = try await provider.open(endpoint, options: options)
                     // What somebody else plays there by now is not ours to stop.

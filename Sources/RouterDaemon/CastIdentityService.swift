@@ -13,16 +13,19 @@ struct StoredCastPins: CastPinStoring {
     }
 }
 
-/// Asks Cast devices who they are, for `router cast auth`.
+/// Asks Cast devices who they are, for the verbs of `router cast`.
 public enum CastIdentityService {
+    /// What a device has to show before it is told anything. Throws `configuration`.
+    public static func policy(_ setup: RouterSetup) throws -> CastIdentityPolicy {
+        try setup.configuration.cast.policy(pins: StoredCastPins(store: try InProcessRouter.openStore(setup)))
+    }
+
     /// - Parameter accept: keeps the key that the device shows now, if all else holds.
     /// - Throws: `routeUnreachable` and its like where there is no connection, `configuration`, `storage`.
     public static func identify(
         _ endpoint: Endpoint, setup: RouterSetup, accept: Bool
     ) async throws -> CastIdentityFinding {
-        let store = try InProcessRouter.openStore(setup)
-        let provider = CastProvider(
-            logger: setup.logger, identity: try setup.configuration.cast.policy(pins: StoredCastPins(store: store)))
+        let provider = CastProvider(logger: setup.logger, identity: try policy(setup))
         return try await provider.identify(endpoint, accept: accept)
     }
 }

@@ -139,6 +139,35 @@ import Testing
         }
     }
 
+    @Test("C21 what the verbs of router cast say goes to no device that shows another key") func control() async throws
+    {
+        let pins = Pins()
+        let policy = CastIdentityPolicy(mode: .pin, pins: pins)
+        try await withDevice(.valid) { _, endpoint in
+            try await CastControl.with(endpoint, identity: policy) { _ = try await $0.report() }
+            #expect(await pins.kept.count == 1)
+        }
+        try await withDevice(.newKey) { device, endpoint in
+            let error = await #expect(throws: RouterError.self) {
+                try await CastControl.with(endpoint, identity: policy) { try await $0.setVolume(0.5) }
+            }
+            #expect(error?.code == .authFailed)
+            #expect(await device.record().events("volume").isEmpty)
+        }
+    }
+
+    @Test("C5 a session that is only to be ended launches nothing where it has gone") func onlyToEnd() async throws {
+        try await withDevice(.valid) { device, endpoint in
+            let token = "CC1AD845/gone"
+            let ended = try await CastProvider().open(endpoint, options: OpenOptions(rejoin: token, launches: false))
+            await ended.end(.stop)
+            #expect(await device.record().events("launch").isEmpty)
+            let again = try await CastProvider().open(endpoint, options: OpenOptions(rejoin: token))
+            await again.end(.stop)
+            #expect(await device.record().events("launch").count == 1)
+        }
+    }
+
     @Test(
         "C21 a key that does not hold is not accepted either",
         arguments: [Mode.badSignature, .wrongNonce, .longLivedTLS])

@@ -192,4 +192,15 @@ import Testing
             #expect(error.tracks.map(\.id) == [2, 3])
         }
     }
+
+    @Test("C14 what is no rate leaves the last one", arguments: ["1e12", "-1e300", "-1", "1e300", "\"fast\"", "null"])
+    func wrongRate(rate: String) throws {
+        var tracker = CastMediaTracker()
+        for rate in ["1.5", rate] {
+            let json = try #require(
+                CastJSON(text: #"{"mediaSessionId":1,"playerState":"PLAYING","playbackRate":\#(rate)}"#))
+            tracker.apply([CastMediaStatusUpdate(json: json)], now: 0)
+        }
+        #expect(tracker.current?.playbackRate == 1.5)
+    }
 }

@@ -250,6 +250,13 @@ struct SubtitleTests {
         return encodings[encoding].flatMap { text.data(using: $0) }.map { [UInt8]($0) }
     }
 
+    @Test("C12 a byte that stands for nothing costs no other letter, also where letters have two bytes")
+    func brokenByte() throws {
+        let bytes = try ["字幕", "です"].map { [UInt8](try #require($0.data(using: .shiftJIS))) }
+        let decoded = SubtitleEncoding.decode(bytes[0] + [0xFF] + bytes[1], as: try .named("shift_jis"))
+        #expect(decoded.text == "字幕\u{FFFD}です")
+    }
+
     @Test("C12 a person's word on the encoding counts, but not against a mark")
     func override() throws {
         let bytes: [UInt8] = [0xE6, 0xE9]

@@ -30,6 +30,15 @@ struct CastCommandTests {
         }
     }
 
+    @Test("C15 C17 no number of a device is too large to be told")
+    func hugeNumbers() throws {
+        let ad = #"{"position":1e300,"breakRemaining":1e300,"skippableIn":1e300}"#
+        let line = CastStatusLines.ad(try JSONDecoder().decode(CastMediaReport.Ad.self, from: Data(ad.utf8)))
+        #expect(line.contains("can be skipped in"))
+        #expect(CastStatusLines.percent(1e300) == 100)
+        #expect(CastStatusLines.percent(-1e300) == 0)
+    }
+
     @Test(
         "what is wrong on the command line is told, and exits 64",
         arguments: [
@@ -37,6 +46,8 @@ struct CastCommandTests {
             (["load", "TV", "u", "--start", "soon"], "not a time"), (["rate", "TV", "0.1"], "0.5 to 2"),
             (["queue", "TV", "remove"], "ids"), (["queue", "TV", "remove", "x"], "no item id"),
             (["queue", "TV", "jump", "1", "2"], "one item"), (["queue", "TV", "shuffle", "maybe"], "on or off"),
+            (["queue", "TV", "repeat", "often"], "allAndShuffle"),
+            (["queue", "TV", "load", "u", "v", "--first", "3"], "there are 2"),
             (["queue", "TV", "list", "1"], "nothing after it"), (["queue", "TV", "update", "3"], "what to change"),
             (["queue", "TV", "load"], "Say what"), (["queue", "TV", "dance"], "dance"),
             (["queue", "TV", "load", "u", "--first", "0"], "from 1"), (["volume", "TV", "101"], "0 to 100"),

@@ -36,6 +36,18 @@ struct RegistryAndRoomTests {
         #expect(registry.routes.map(\.endpoints.count).sorted() == [1, 2])
     }
 
+    @Test("two ports of one host that a person names are two receivers, also without names")
+    func statedPorts() {
+        var registry = RouteRegistry()
+        for port in [8009, 32_187] {
+            var stated = endpoint(.cast, "10.0.0.1", "10.0.0.1", port: port)
+            stated.origin = .stated
+            registry.update(stated)
+        }
+        #expect(registry.routes.count == 2)
+        #expect(Set(registry.routes.flatMap { $0.endpoints.map(\.port) }) == [8009, 32_187])
+    }
+
     @Test("an id survives a changed address and a second protocol appearing")
     func stableID() {
         var registry = RouteRegistry()

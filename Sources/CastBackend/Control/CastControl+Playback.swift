@@ -70,7 +70,7 @@ extension CastControl {
                 throw RouterError(
                     .unsupported, "this ad cannot be skipped", hint: "Wait for its end", scope: .command)
             case .tooEarly(let seconds):
-                let left = max(1, Int(seconds.rounded(.up)))
+                let left = Int(min(max(1, seconds.rounded(.up)), 86_400))
                 throw RouterError(
                     .unavailable, "this ad can be skipped in \(left) s", hint: "Try again then", scope: .command,
                     retry: .later)

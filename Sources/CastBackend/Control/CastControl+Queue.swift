@@ -71,7 +71,7 @@ extension CastControl {
     private func noQueue() -> RouterError {
         RouterError(
             .unsupported, "what plays on \(errors.name) has no queue",
-            hint: "Load several things at once: router cast queue \(endpoint.name) load URL URL", scope: .command)
+            hint: "Load several things at once: router cast queue \(endpoint.words) load URL URL", scope: .command)
     }
 
     private func edit(_ doing: String, _ request: (Int, CastQueuePlace) -> CastMediaRequest) async throws {
@@ -86,7 +86,7 @@ extension CastControl {
         {
             throw RouterError(
                 .queueConflict, "the queue of \(errors.name) has been edited meanwhile (\(doing))",
-                hint: "Look at it again: router cast queue \(endpoint.name) list", scope: .command, retry: .now)
+                hint: "Look at it again: router cast queue \(endpoint.words) list", scope: .command, retry: .now)
         }
         _ = try reply(result, doing: doing)
     }
@@ -200,7 +200,7 @@ extension CastControl {
     private func notThere(_ itemID: Int, _ order: [Int]) -> RouterError {
         RouterError(
             .mediaNotFound, "there is no item \(itemID) in the queue of \(errors.name)",
-            hint: "See the ids: router cast queue \(endpoint.name) list", scope: .command,
+            hint: "See the ids: router cast queue \(endpoint.words) list", scope: .command,
             candidates: order.prefix(20).map(String.init))
     }
 

@@ -27,11 +27,12 @@ public actor CastControl {
 
     /// Connects, runs `body` and says goodbye, however it went.
     public static func with<Value: Sendable>(
-        _ endpoint: Endpoint, senderName: String = "router", clock: any HostClock = SystemHostClock(),
-        logger: Logger = Logger(label: "CastBackend"),
+        _ endpoint: Endpoint, senderName: String = "router", identity: CastIdentityPolicy? = nil,
+        clock: any HostClock = SystemHostClock(), logger: Logger = Logger(label: "CastBackend"),
         _ body: @Sendable (CastControl) async throws -> Value
     ) async throws -> Value {
-        let control = try await connect(endpoint, senderName: senderName, clock: clock, logger: logger)
+        let control = try await connect(
+            endpoint, senderName: senderName, identity: identity, clock: clock, logger: logger)
         do {
             let value = try await body(control)
             await control.end()
@@ -42,22 +43,27 @@ public actor CastControl {
         }
     }
 
-    /// Connects and waits for the device's first status. To be ended by `end`.
+    /// Connects and waits for the device's first status, and for its identity where there is a policy. To be ended by
+    /// `end`. Throws `authFailed` for a device that the policy does not let pass.
     public static func connect(
-        _ endpoint: Endpoint, senderName: String = "router", clock: any HostClock = SystemHostClock(),
-        logger: Logger = Logger(label: "CastBackend")
+        _ endpoint: Endpoint, senderName: String = "router", identity: CastIdentityPolicy? = nil,
+        clock: any HostClock = SystemHostClock(), logger: Logger = Logger(label: "CastBackend")
     ) async throws -> CastControl {
         let errors = CastErrors(endpoint: endpoint)
+        let check = try await CastIdentityCheck(identity, endpoint: endpoint)
         let session: CastSession
         do {
             session = try await CastSession.connect(
-                CastSession.Configuration(host: endpoint.host, port: endpoint.port, userAgent: senderName),
+                CastSession.Configuration(
+                    host: endpoint.host, port: endpoint.port, userAgent: senderName,
+                    timeouts: check?.limits(CastTimeouts()) ?? CastTimeouts(), challenge: check?.challenge),
                 clock: CastClock(clock), logger: logger)
         } catch {
             throw errors.opening(error)
         }
         do {
             _ = try CastSession.value(of: await session.receiverStatus())
+            try await check?.pass(session, options: OpenOptions(senderName: senderName))
         } catch {
             await session.end(stopApp: false)
             throw errors.opening(error)
@@ -118,7 +124,7 @@ public actor CastControl {
                 .unavailable,
                 app.map { "“\($0.displayName ?? $0.appID)” on \(errors.name) takes no commands from other senders" }
                     ?? "nothing runs on \(errors.name)",
-                hint: "Start something first: router cast load \(endpoint.name) URL", scope: .command)
+                hint: "Start something first: router cast load \(endpoint.words) URL", scope: .command)
         }
     }
 
@@ -128,7 +134,7 @@ public actor CastControl {
         guard let status = await session.current.media.current, !status.hasEnded else {
             throw RouterError(
                 .unavailable, "nothing is loaded on \(errors.name)",
-                hint: "Start something first: router cast load \(endpoint.name) URL", scope: .command)
+                hint: "Start something first: router cast load \(endpoint.words) URL", scope: .command)
         }
         return status
     }

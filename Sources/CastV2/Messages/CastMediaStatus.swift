@@ -167,7 +167,8 @@ public struct CastMediaStatusUpdate: Sendable, Hashable {
         playerState = json["playerState"].string.flatMap { CastPlayerState(rawValue: $0.uppercased()) }
         idleReason = json["idleReason"].string.flatMap { CastIdleReason(rawValue: $0.uppercased()) }
         currentTime = json["currentTime"].double.map { max(0, $0) }
-        playbackRate = json["playbackRate"].double
+        // Players of films go to 16 at most; beyond that it is no rate, and the last one holds.
+        playbackRate = json["playbackRate"].double.flatMap { (0...100).contains($0) ? $0 : nil }
         supportedMediaCommands = json["supportedMediaCommands"].int.map(CastMediaCommands.init(rawValue:))
         volume = json["volume"].object.map { _ in CastVolume(json: json["volume"]) }
         media = CastMediaInformation(json: json["media"])

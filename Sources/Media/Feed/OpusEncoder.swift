@@ -17,12 +17,15 @@ final class OpusEncoder {
     let framesPerPacket: Int
     /// Frames by which the decoded sound is later than what was encoded.
     let delay: Int
+    /// What is wrong is told by results; the library would print on standard error that a stream ended in the middle.
+    private static let quiet: Void = av_log_set_level(AV_LOG_QUIET)
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var frame: UnsafeMutablePointer<AVFrame>?
     private var packet: UnsafeMutablePointer<AVPacket>?
 
     /// - Parameter framesPerPacket: one of `packetSizes`.
     init(framesPerPacket: Int, bitRate: Int) throws {
+        _ = Self.quiet
         self.framesPerPacket = framesPerPacket
         guard Self.packetSizes.contains(framesPerPacket), Self.bitRates.contains(bitRate),
             let codec = avcodec_find_encoder_by_name("libopus"), let context = avcodec_alloc_context3(codec)

@@ -85,13 +85,24 @@ struct SubtitleEncoding: Sendable, Hashable {
             return String(decoding: units, as: UTF16.self)
         }
         if let text = String(bytes: bytes, encoding: encoding) { return text }
-        // One byte that stands for nothing is not to cost all the others.
-        var letters: [UInt8: String] = [:]
-        return bytes.reduce(into: "") { text, byte in
-            let letter = letters[byte] ?? String(bytes: [byte], encoding: encoding) ?? "\u{FFFD}"
-            letters[byte] = letter
-            text += letter
+        // One byte that stands for nothing is not to cost all the others. A letter has at most four bytes.
+        var letters: [ArraySlice<UInt8>: String?] = [:]
+        func letter(_ bytes: ArraySlice<UInt8>) -> String? {
+            if let known = letters[bytes] { return known }
+            let letter = String(bytes: bytes, encoding: encoding)
+            letters[bytes] = .some(letter)
+            return letter
         }
+        var text = ""
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let found = (1...min(4, rest.count)).lazy.compactMap { count in
+                letter(rest.prefix(count)).map { (text: $0, count: count) }
+            }.first
+            text += found?.text ?? "\u{FFFD}"
+            rest = rest.dropFirst(found?.count ?? 1)
+        }
+        return text
     }
 
     // MARK: Guessing

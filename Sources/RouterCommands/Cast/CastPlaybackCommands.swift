@@ -1,6 +1,7 @@
 import ArgumentParser
 import CastBackend
 import RouteModel
+import RouterDaemon
 
 struct CastTracksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -203,8 +204,9 @@ struct CastTransferCommand: AsyncParsableCommand {
                     .configuration, "it plays on “\(endpoints[0].name)” already", hint: "Name another device",
                     scope: .command)
             }
-            let report = try await CastControl.with(endpoints[0], logger: options.logger()) { source in
-                try await CastControl.with(endpoints[1], logger: options.logger()) { target in
+            let (identity, logger) = (try CastIdentityService.policy(try options.setup()), try options.logger())
+            let report = try await CastControl.with(endpoints[0], identity: identity, logger: logger) { source in
+                try await CastControl.with(endpoints[1], identity: identity, logger: logger) { target in
                     try await source.transfer(to: target)
                 }
             }

@@ -12,17 +12,17 @@ struct CastQueueCommand: AsyncParsableCommand {
         abstract: "See and edit the queue that a Cast device keeps.",
         discussion: """
             The queue is the device's own: other senders see the edits, and theirs are seen here. Items are named by the \
-            ids that “list” shows.
+            ids that “list” shows. Without --before, they go to the end; --play begins with them.
 
-              router cast queue Kitchen                      list it
-              router cast queue Kitchen load URL URL …       a queue in place of what plays
-              router cast queue Kitchen insert URL --before 3  --play: begin with it
+              router cast queue Kitchen                list it
+              router cast queue Kitchen load URL URL   in place of what plays
+              router cast queue Kitchen insert URL --before 3 --play
               router cast queue Kitchen remove 3 4
-              router cast queue Kitchen move 5 --before 2    without --before: to the end
+              router cast queue Kitchen move 5 --before 2
               router cast queue Kitchen jump 4
-              router cast queue Kitchen next                 and prev
-              router cast queue Kitchen shuffle on           or off
-              router cast queue Kitchen repeat all           off, all, single, allAndShuffle
+              router cast queue Kitchen next           or prev
+              router cast queue Kitchen shuffle on     or off
+              router cast queue Kitchen repeat all     off, single, allAndShuffle
               router cast queue Kitchen update 4 --start 0:30
             """)
 
@@ -74,7 +74,9 @@ struct CastQueueCommand: AsyncParsableCommand {
         case .shuffle:
             guard what.count == 1, ["on", "off"].contains(what[0]) else { throw ValidationError("Say on or off.") }
         case .repeat:
-            guard what.count == 1 else { throw ValidationError("Say off, all, single or allAndShuffle.") }
+            guard what.count == 1, ["off", "all", "single", "allandshuffle"].contains(what[0].lowercased()) else {
+                throw ValidationError("Say off, all, single or allAndShuffle.")
+            }
         }
         if [.remove, .move, .jump, .update].contains(verb), let odd = what.first(where: { Int($0) == nil }) {
             throw ValidationError("“\(odd)” is no item id. “list” shows the ids, which are numbers.")
@@ -83,6 +85,9 @@ struct CastQueueCommand: AsyncParsableCommand {
             throw ValidationError("Say what to change: --start, --preload.")
         }
         if first < 1 { throw ValidationError("Items are counted from 1.") }
+        if verb == .load, first > max(1, what.count) {
+            throw ValidationError("--first is \(first), and there are \(what.count) to load.")
+        }
         if verb != .list, verb != .load, verb != .insert, item.media != nil {
             throw ValidationError("--media belongs to load and insert.")
         }

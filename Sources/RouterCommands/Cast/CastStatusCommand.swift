@@ -100,7 +100,7 @@ enum CastStatusLines {
         switch ad.skippableIn {
         case nil: words += ", cannot be skipped"
         case 0?: words += ", can be skipped now: router cast skip-ad"
-        case let wait?: words += ", can be skipped in \(Int(wait.rounded(.up))) s"
+        case let wait?: words += ", can be skipped in \(number(min(wait.rounded(.up), 86_400))) s"
         }
         return words
     }
@@ -127,7 +127,7 @@ enum CastStatusLines {
         return words
     }
 
-    static func percent(_ level: Double) -> Int { Int((level * 100).rounded()) }
+    static func percent(_ level: Double) -> Int { Int((min(1, max(0, level)) * 100).rounded()) }
     static func number(_ value: Double) -> String {
         value == value.rounded() && abs(value) < 1e9 ? String(Int(value)) : String((value * 100).rounded() / 100)
     }

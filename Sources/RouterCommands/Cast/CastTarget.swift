@@ -24,7 +24,7 @@ struct CastTarget: ParsableArguments {
         let list = try await InProcessRouter.run(setup) { try await $0.routes(settle: true) }
         return try devices.map { device in
             let route = try Self.route(device, in: list.routes)
-            guard let endpoint = route.endpoints.first(where: { $0.protocol == .cast }) else {
+            guard let endpoint = Self.cast(device, in: route) else {
                 throw RouterError(
                     .unsupported, "“\(route.name)” does not speak Google Cast",
                     hint: "Run “router devices” to see which do", scope: .route)
@@ -33,11 +33,20 @@ struct CastTarget: ParsableArguments {
         }
     }
 
+    /// The Cast side of a route; where it has several, the one that these words name.
+    static func cast(_ words: String, in route: Route) -> Endpoint? {
+        let all = route.endpoints.filter { $0.protocol == .cast }
+        let stated = StrongKey.stated(words)
+        return all.first { $0.address == words || stated.map($0.strongKeys.contains) ?? false } ?? all.first
+    }
+
     /// Connects, does `body` and says goodbye.
     func control<Value: Sendable>(
         _ options: GlobalOptions, _ body: @Sendable (CastControl) async throws -> Value
     ) async throws -> Value {
-        try await CastControl.with(try await endpoint(options), logger: options.logger(), body)
+        let endpoint = try await endpoint(options)
+        return try await CastControl.with(
+            endpoint, identity: try CastIdentityService.policy(try options.setup()), logger: options.logger(), body)
     }
 
     /// Does `body`, then says in one line what it gives; with `-o json`, the device as it is then.

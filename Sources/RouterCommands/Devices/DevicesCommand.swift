@@ -49,11 +49,20 @@ struct DevicesCommand: AsyncParsableCommand {
                 await router.discover(.active)
                 return try await router.routes(settle: true)
             }
+            let found = list.routes.count
             if let app { list = await only(app, in: list, asking: CastAvailability(logger: setup.logger)) }
             if options.speaks, let hint = await FirstRunHint.take(setup, found: list.routes) {
                 options.report.say(hint)
             }
-            if list.routes.isEmpty, options.output == .table || options.output == .plain { sayWhyEmpty(list) }
+            if list.routes.isEmpty, options.output == .table || options.output == .plain {
+                if let app, found > 0 {
+                    options.console.err(
+                        "No receiver that can run \(app): of \(found) that \(found == 1 ? "is" : "are") there, none "
+                            + "says so.")
+                } else {
+                    sayWhyEmpty(list)
+                }
+            }
             if !list.routes.isEmpty {
                 // Those that were named are there; what was not named could not be found.
                 for state in list.discovery where state.status == .unavailable {
@@ -98,14 +107,14 @@ struct DevicesCommand: AsyncParsableCommand {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     var changes = DeviceChanges()
-                    let events = await router.events()
                     await router.discover(.active)
-                    var list = try await router.routes(settle: true)
-                    try await show(&changes, list, availability)
-                    for await event in events {
-                        guard case .routes(let newer) = event.body, newer != list else { continue }
-                        list = newer
-                        try await show(&changes, list, availability)
+                    _ = try await router.routes(settle: true)
+                    // Only now: the first event is the state as it has settled, and no step on the way to it.
+                    for await event in await router.events() {
+                        switch event.body {
+                        case .snapshot(let list, _), .routes(let list): try await show(&changes, list, availability)
+                        case .session, .notice, .phase: continue
+                        }
                     }
                 }
                 group.addTask { for await _ in Signals.interrupts() { return } }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import RouteModel
 
 /// Which subtitles `play` shows, and how their file is read.
@@ -42,6 +43,12 @@ struct SubtitleOptions: ParsableArguments {
         }
         var result =
             try subtitles.map { try SubtitleRequest($0, workingDirectory: workingDirectory) } ?? SubtitleRequest()
+        // Before anything is connected: a slip of the hand must not take the screen from whoever has it.
+        if case .file(let path)? = result.source, !FileManager.default.fileExists(atPath: path) {
+            throw RouterError(
+                .mediaNotFound, "“\(subtitles ?? path)” is not there", hint: "Check the name of the subtitle file",
+                scope: .item)
+        }
         result.offset = subtitleOffset.flatMap(Self.offset) ?? .zero
         result.scale = subtitleScale ?? 1
         result.encoding = subtitleEncoding

@@ -110,7 +110,11 @@ struct RouteRegistry: Sendable {
         guard left.host.lowercased() == right.host.lowercased() else { return false }
         // A Cast group sits on its leader's address and is a device of its own.
         guard left.kind == right.kind else { return false }
-        if left.protocol == right.protocol, left.port == right.port { return true }
+        if left.protocol == right.protocol {
+            if left.port == right.port { return true }
+            // Whoever names two ports of one host means two receivers, also where neither has a name.
+            if left.origin == .stated, right.origin == .stated { return false }
+        }
         return left.name.lowercased() == right.name.lowercased()
     }
 

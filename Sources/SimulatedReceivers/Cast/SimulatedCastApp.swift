@@ -38,7 +38,8 @@ public struct SimulatedCastApp: Sendable, Hashable {
         SimulatedCastApp(
             id: "0F5096E8", name: "Chrome Mirroring", namespaces: CastReceiverMachine.streamingNamespaces, role: .other),
         SimulatedCastApp(
-            id: "85CDB22F", name: "Chrome Audio Mirroring", namespaces: CastReceiverMachine.streamingNamespaces, role: .other),
+            id: "85CDB22F", name: "Chrome Audio Mirroring", namespaces: CastReceiverMachine.streamingNamespaces,
+            role: .other),
     ]
 }
 
