@@ -57,7 +57,7 @@ struct StreamingFailureTests {
         try await Streaming.withDevices(
             options: OpenOptions(phase: { phase in phases.withLock { $0.append(phase) } }),
             prepare: { receiver in
-                receiver.anotherAppTakesOver(name: "YouTube")
+                await receiver.anotherAppTakesOver(name: "YouTube")
                 #expect(await eventually { await receiver.record().words.contains("takenOver") })
             }
         ) { devices in
