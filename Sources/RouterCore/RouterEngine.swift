@@ -133,7 +133,7 @@ public actor RouterEngine: RouterControlling {
     /// its old record went), it is that one's now.
     private func withdrawn(_ id: EndpointID) {
         if let other = records.values.first(where: { $0.id == id }) {
-            registry.update(other)
+            registry.update(other, companions: companions(of: other))
         } else {
             registry.markStale(id, now: clock.now())
         }
@@ -157,14 +157,17 @@ public actor RouterEngine: RouterControlling {
         if !unknown.isEmpty, let stored = try? await store.route(forAnyOf: endpoint.strongKeys) {
             registry.adopt(stored, keys: endpoint.strongKeys)
         }
-        let provider = providers.first { $0.family == endpoint.protocol.family }
-        registry.update(endpoint, companions: provider?.companions(of: endpoint) ?? [])
+        registry.update(endpoint, companions: companions(of: endpoint))
         if !unknown.isEmpty,
             let route = registry.routes.first(where: { $0.endpoints.contains { $0.id == endpoint.id } })
         {
             try? await store.remember(route: route.id, name: route.name, keys: registry.keys(of: route.id))
         }
         routesChanged()
+    }
+
+    private func companions(of endpoint: Endpoint) -> [Endpoint] {
+        providers.first { $0.family == endpoint.protocol.family }?.companions(of: endpoint) ?? []
     }
 
     private func routesChanged() {

@@ -105,6 +105,37 @@ struct RegistryAndRoomTests {
         #expect(registry.current(endpoint(.raop, "All", "10.0.0.1", keys: [key])) == nil)
     }
 
+    @Test("C1 R5 a second way to play on a device comes, moves and goes with it")
+    func companions() throws {
+        var registry = RouteRegistry()
+        let key = StrongKey(.castID, "0123")
+        func device(_ host: String, origin: EndpointOrigin = .discovered) -> (Endpoint, stream: Endpoint) {
+            var device = endpoint(.cast, "TV", host, port: 8009, keys: [key])
+            device.id = EndpointID(rawValue: origin == .stated ? "cast:stated" : "cast:0123")
+            device.origin = origin
+            var stream = device
+            stream.id = EndpointID(rawValue: device.id.rawValue + "+stream")
+            stream.protocol = .castStreaming
+            return (device, stream)
+        }
+        let (old, oldStream) = device("10.0.0.1")
+        registry.update(old, companions: [oldStream])
+        #expect(registry.routes.map { $0.endpoints.map(\.protocol) } == [[.cast, .castStreaming]])
+        let (new, newStream) = device("10.0.0.2")
+        registry.update(new, companions: [newStream])
+        #expect(registry.current(oldStream) == newStream)
+        #expect(registry.current(old) == new)
+        let (stated, statedStream) = device("10.0.0.9", origin: .stated)
+        registry.update(stated, companions: [statedStream])
+        #expect(registry.current(statedStream) == statedStream)
+        #expect(registry.current(oldStream) == newStream)
+        // What goes is at its last place while the person's own word is there still.
+        registry.markStale(new.id, now: 0)
+        #expect(registry.current(oldStream) == statedStream)
+        registry.expire(now: RouteRegistry.staleGraceNanoseconds)
+        #expect(registry.routes.map { $0.endpoints.map(\.id) } == [[stated.id, statedStream.id]])
+    }
+
     @Test(
         "C1 a group that is announced anew before its old record goes stays, at its new place; and looking is active on demand"
     )
@@ -127,19 +158,25 @@ struct RegistryAndRoomTests {
             await engine.discover(.active)
             #expect(discovery.activity == .active)
             func now() async -> [String] {
-                ((try? await engine.routes(settle: false).routes) ?? []).map {
-                    "\($0.endpoints[0].address) \($0.presence.rawValue)"
+                ((try? await engine.routes(settle: false).routes) ?? []).map { route in
+                    // Both ways to play on it are always there, at one place.
+                    #expect(route.endpoints.map(\.protocol) == [.cast, .castStreaming])
+                    #expect(Set(route.endpoints.map(\.address)).count == 1)
+                    return "\(route.endpoints[0].address) \(route.presence.rawValue)"
                 }
             }
             #expect(await eventually { await now() == ["10.0.0.1:32000 present"] })
-            let old = try? await engine.routes(settle: false).routes.first?.endpoints.first
+            let old = try? await engine.routes(settle: false).routes.first?.endpoints
             discovery.appear(record("two", "10.0.0.2", 42_000))
             #expect(await eventually { await now() == ["10.0.0.2:42000 present"] })
             discovery.vanish(.init(type: "_fake-cast._tcp", name: "one"))
             discovery.appear(record("three", "10.0.0.3", 42_000))
             discovery.vanish(.init(type: "_fake-cast._tcp", name: "three"))
             #expect(await eventually { await now() == ["10.0.0.2:42000 present"] })
-            if let old { #expect(await engine.current(old).address == "10.0.0.2:42000") }
+            for endpoint in old ?? [] {
+                let current = await engine.current(endpoint)
+                #expect(current.address == "10.0.0.2:42000" && current.protocol == endpoint.protocol)
+            }
             discovery.vanish(.init(type: "_fake-cast._tcp", name: "two"))
             #expect(await eventually { await now() == ["10.0.0.2:42000 stale"] })
             await engine.discover(.passive)
@@ -208,6 +245,13 @@ private struct GroupProvider: RouteProvider {
     }
 
     func endpoint(from uri: DeviceURI) throws -> Endpoint { try base.endpoint(from: uri) }
+
+    func companions(of endpoint: Endpoint) -> [Endpoint] {
+        var stream = endpoint
+        stream.id = EndpointID(rawValue: endpoint.id.rawValue + "+stream")
+        stream.protocol = .castStreaming
+        return [stream]
+    }
 
     func open(_ endpoint: Endpoint, options: OpenOptions) async throws -> any RouteSession {
         try await base.open(endpoint, options: options)

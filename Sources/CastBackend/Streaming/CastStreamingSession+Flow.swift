@@ -7,8 +7,8 @@ import RouteModel
 extension CastStreamingSession {
     /// Nanoseconds of packets that wait beyond those due, and how little may be left before more are taken. Together
     /// with those on the way they stay well below what may be unacknowledged.
-    private static let ahead: Int64 = 1_000_000_000
-    private static let refill: Int64 = 550_000_000
+    private static let ahead: Int64 = 1_500_000_000
+    private static let refill: Int64 = 1_000_000_000
 
     /// Sender reports: several at the start, since a receiver that has none plays nothing.
     private static let openingBeats: [Int64] = [0, 60_000_000, 200_000_000]
@@ -177,6 +177,8 @@ extension CastStreamingSession {
         return instant - stream.correction.current
     }
 
+    private func isHeard(at now: Int64) -> Bool { run.flatMap { heard($0.firstFrame) }.map { $0 <= now } ?? false }
+
     private func heard(_ frame: Int64) -> Int64? { instant(ofFrame: frame).map { $0 + plan.delayNanoseconds } }
 
     private func mediaError(_ error: any Error) -> RouterError {
@@ -227,7 +229,8 @@ extension CastStreamingSession {
         if stream.corrected + Self.beatPeriod <= datagram.at {
             stream.corrected = datagram.at
             changed = stream.correction.update(
-                measured: stream.sender.measuredDelay, agreed: plan.delayNanoseconds)
+                delay: stream.sender.statistics.playoutDelay, network: stream.sender.networkDelay,
+                agreed: plan.delayNanoseconds, isHeard: isHeard(at: datagram.at))
         }
         self.stream = stream
         figures.set(stream.sender.statistics)

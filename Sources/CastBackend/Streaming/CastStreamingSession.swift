@@ -6,7 +6,7 @@ import RouteModel
 
 /// Cast Streaming as the engine drives it: Opus packets against the timeline.
 ///
-/// Packets wait in the ring of the sending thread; this actor only has to be in time within a good half second, and to
+/// Packets wait in the ring of the sending thread; this actor only has to be in time within a second, and to
 /// answer the receiver's reports.
 actor CastStreamingSession: RouteSession {
     /// What came about by OFFER and ANSWER.
@@ -199,8 +199,13 @@ actor CastStreamingSession: RouteSession {
         guard !words.isEmpty, words != title, stream != nil else { return }
         title = words
         offers += 1
-        await session.sayStreaming(
-            CastStreamingMessage(sequence: offers, .presentation(title: words, icons: [])).json.text)
+        let message = CastStreamingMessage(sequence: offers, .presentation(title: words, icons: []))
+        do {
+            try await session.send(.text(message.json.text), in: CastNamespace.webRTC)
+        } catch {
+            title = nil
+            logger.debug("title not shown", metadata: ["error": "\(error)"])
+        }
     }
 
     func setVolume(_ volume: VolumeState) async throws {
@@ -277,7 +282,9 @@ actor CastStreamingSession: RouteSession {
             metadata: [
                 "route": "\(descriptor.endpoint.name)", "sent": "\(sent.sent)", "resent": "\(told.resent)",
                 "missed": "\(told.missed)", "kickstarts": "\(told.kickstarts)", "skipped": "\(sent.skipped)",
+                "late": "\(sent.maximumLateness / 1000) us", "fed-late": "\(sent.underruns)",
                 "round-trip": "\((told.roundTrip ?? 0) / 1000) us",
+                "correction": "\(closing.correction.current / 1000) us",
             ])
     }
 

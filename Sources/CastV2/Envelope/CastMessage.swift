@@ -47,7 +47,7 @@ public enum CastNamespace {
     public static let setup = prefix + "setup"
     public static let media = prefix + "media"
     public static let multizone = prefix + "multizone"
-    /// OFFER and ANSWER of Cast Streaming.
+    /// Cast Streaming: offers, answers and what a receiver is able to do.
     public static let webRTC = prefix + "webrtc"
 
     /// Those that the channel itself speaks: what comes in any other is handed on as it is.

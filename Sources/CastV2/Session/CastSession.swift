@@ -55,7 +55,6 @@ public actor CastSession {
     var rememberedTrims: [String: Double] = [:]
     private var positionNews: Int64
     var reconnectedApp = false
-    private var streamingReaders: [AsyncStream<String>.Continuation] = []
     private var reading: Task<Void, Never>?
     private var timer: Task<Void, Never>?
     private var timerDeadline = Int64.max
@@ -225,28 +224,7 @@ public actor CastSession {
 
     // MARK: Events
 
-    /// What the app says of Cast Streaming from now on; finishes with the connection.
-    public func streamingTexts() -> AsyncStream<String> {
-        let (stream, continuation) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingOldest(64))
-        if case .open = state.connection { streamingReaders.append(continuation) } else { continuation.finish() }
-        return stream
-    }
-
-    /// Says something of Cast Streaming to the app. Without effect where none runs.
-    public func sayStreaming(_ text: String) {
-        guard let app = state.runningApp else { return }
-        let message = CastMessage(
-            sourceID: configuration.sourceID, destinationID: app.transportID, namespace: CastNamespace.streaming,
-            payload: .text(text))
-        try? connection.send([message])
-    }
-
     private func received(_ message: CastMessage) async {
-        if message.namespace == CastNamespace.streaming, message.sourceID == state.runningApp?.transportID,
-            let text = message.text
-        {
-            streamingReaders.removeAll { if case .terminated = $0.yield(text) { true } else { false } }
-        }
         logger.trace("received", metadata: ["namespace": "\(message.namespace)", "source": "\(message.sourceID)"])
         await apply(machine.received(message, now: clock.now()))
     }
@@ -287,8 +265,6 @@ public actor CastSession {
         if case .closed = state.connection {
             for reader in readers.values { reader.finish() }
             readers = [:]
-            for reader in streamingReaders { reader.finish() }
-            streamingReaders = []
             timer?.cancel()
         } else {
             arm()

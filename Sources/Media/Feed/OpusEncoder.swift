@@ -59,6 +59,10 @@ final class OpusEncoder {
     deinit { close() }
 
     private func close() {
+        // Closed with something left in it, the encoder complains on standard error.
+        if let context, let packet, avcodec_send_frame(context, nil) >= 0 {
+            while avcodec_receive_packet(context, packet) >= 0 { av_packet_unref(packet) }
+        }
         av_packet_free(&packet)
         av_frame_free(&frame)
         avcodec_free_context(&context)

@@ -168,7 +168,10 @@ struct DevicesCommand: AsyncParsableCommand {
         console.out("  " + kind.compactMap { $0 }.map(Console.clean).joined(separator: ", "))
         for endpoint in route.endpoints {
             let access = endpoint.access == .open ? "" : ", asks for \(endpoint.access.rawValue)"
-            console.out("  \(endpoint.protocol.displayName) at \(Console.clean(endpoint.address))\(access)")
+            // Beside the way to play by URL, a stream is never chosen by itself.
+            let isAsked = endpoint.protocol == .castStreaming && route.endpoints.contains { $0.protocol == .cast }
+            let asked = isAsked ? ", when asked for: --via \(ViaPreference.castStreaming.rawValue)" : ""
+            console.out("  \(endpoint.protocol.displayName) at \(Console.clean(endpoint.address))\(access)\(asked)")
             if case .unavailable(let reason) = endpoint.capabilities[.playAudioStream] { console.out("    \(reason)") }
         }
         if let busy = route.busyWith { console.out("  playing now: \(Console.clean(busy))") }

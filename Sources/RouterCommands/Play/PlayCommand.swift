@@ -34,7 +34,7 @@ struct PlayCommand: AsyncParsableCommand {
         completion: .custom { _, _, _ in await RoomCompletion.names() })
     var room: [String] = []
 
-    @Option(name: .long, help: "airplay or cast: use that and nothing else; auto chooses.")
+    @Option(name: .long, help: "airplay, cast or cast-streaming: use that and nothing else; auto chooses.")
     var via: ViaPreference = .auto
 
     @Flag(name: .long, help: "Say what would be chosen for each room and why, and do not play.")

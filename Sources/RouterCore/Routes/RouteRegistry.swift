@@ -11,6 +11,8 @@ struct RouteRegistry: Sendable {
         var companions: [Endpoint] = []
         /// When it was last seen to go, in host nanoseconds; nil while it is there.
         var staleSince: Int64?
+
+        var endpoints: [Endpoint] { [endpoint] + companions }
     }
 
     private var known: [EndpointID: Known] = [:]
@@ -51,15 +53,21 @@ struct RouteRegistry: Sendable {
     }
 
     /// The newest endpoint of the same device and protocol: after a move (a group whose leader changed, a new address)
-    /// the one to connect to in place of `endpoint`. Nil where the device is not known any more.
+    /// the one to connect to in place of `endpoint`. Nil where the device is not known any more. A companion moves with
+    /// the endpoint that it belongs to.
     ///
     /// One that was seen on the network lately goes before one that has gone; a person's own words come first.
     func current(_ endpoint: Endpoint) -> Endpoint? {
-        if endpoint.origin == .stated, let stated = known[endpoint.id] { return stated.endpoint }
+        let offers = known.values.flatMap { entry in
+            entry.endpoints.map { (endpoint: $0, staleSince: entry.staleSince) }
+        }
+        if endpoint.origin == .stated, let stated = offers.first(where: { $0.endpoint.id == endpoint.id }) {
+            return stated.endpoint
+        }
         let keys = Set(endpoint.strongKeys.filter { $0.kind != .statedURI })
-        let candidates = known.values.filter { entry in
-            entry.endpoint.protocol == endpoint.protocol
-                && (entry.endpoint.id == endpoint.id || !keys.isDisjoint(with: entry.endpoint.strongKeys))
+        let candidates = offers.filter { offer in
+            offer.endpoint.protocol == endpoint.protocol
+                && (offer.endpoint.id == endpoint.id || !keys.isDisjoint(with: offer.endpoint.strongKeys))
         }
         return candidates.min { left, right in
             (left.staleSince == nil ? 0 : 1, left.endpoint.origin == .discovered ? 0 : 1, left.endpoint.id)
@@ -120,7 +128,7 @@ struct RouteRegistry: Sendable {
 
     private static func route(id: RouteID, cluster: [Known]) -> Route {
         // The same service, discovered and stated by a person: the discovered record knows more, the person decides.
-        let endpoints = cluster.flatMap { [$0.endpoint] + $0.companions }.sorted { left, right in
+        let endpoints = cluster.flatMap(\.endpoints).sorted { left, right in
             (rank(left.protocol), left.id) < (rank(right.protocol), right.id)
         }
         let named = endpoints.first { $0.origin == .stated && $0.facts["name"] != nil } ?? endpoints[0]

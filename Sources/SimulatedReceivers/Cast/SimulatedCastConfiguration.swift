@@ -216,6 +216,8 @@ public struct SimulatedCastFaults: Sendable, Hashable {
     public var dropsAfterPlaying: Duration?
     /// Refuses every launch with this reason, as NOT_ALLOWED.
     public var launchError: String?
+    /// The only app of which launches are refused; nil: all.
+    public var launchErrorApp: String?
     /// `extendedError` beside it.
     public var launchErrorDetail: String?
     /// The app dies right after it was launched.

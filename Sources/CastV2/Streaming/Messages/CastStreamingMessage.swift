@@ -1,8 +1,3 @@
-extension CastNamespace {
-    /// Cast Streaming: offers, answers and what a receiver is able to do.
-    public static let streaming = prefix + "webrtc"
-}
-
 /// What a receiver says that it is able to do.
 public struct CastStreamingCapabilities: Sendable, Hashable {
     /// `audio`, `aac`, `opus`, `video`, `4k`, `h264`, `vp8`, `vp9`, `hevc`, `av1`.

@@ -92,11 +92,8 @@ public struct CastStreamSender: Sendable {
     /// The number that the next frame gets.
     public var nextFrame: Int { checkpoint + 1 + frames.count }
 
-    /// Nanoseconds from capture to being heard, the network's included; nil before both have been measured.
-    public var measuredDelay: Int64? {
-        guard let delay = statistics.playoutDelay, let trip = trips.shortest else { return nil }
-        return delay + trip / 2
-    }
+    /// Nanoseconds of the way to the receiver; nil before it has been measured well enough.
+    public var networkDelay: Int64? { trips.oneWay }
 
     // MARK: Events
 

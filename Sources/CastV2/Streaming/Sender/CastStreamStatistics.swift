@@ -31,6 +31,8 @@ struct CastRoundTrips: Sendable {
     /// Sender reports, of each of which the shortest trip is kept: those of 16 s, before clocks drift apart too far.
     /// A receiver may answer one many times, so that trips themselves are not counted.
     static let window = 32
+    /// With fewer, the shortest may have waited too.
+    static let enough = 3
 
     private var recent: [(report: UInt32, trip: Int64)] = []
 
@@ -45,33 +47,52 @@ struct CastRoundTrips: Sendable {
     }
 
     var shortest: Int64? { recent.lazy.map(\.trip).min() }
+
+    /// Nanoseconds of the way there; nil before enough trips were made.
+    var oneWay: Int64? { recent.count < Self.enough ? nil : shortest.map { $0 / 2 } }
 }
 
 /// By how much a stream's capture times are set earlier, so that it is heard when it should be: what the receiver adds
 /// to the delay that was agreed on, and the way through the network. Measured, never guessed: 0 before the first
 /// report.
+///
+/// While sound is heard, each change of it is heard too. So what is measured with an error, the network, is followed in
+/// steps too small for that; what the receiver says of itself, and has done by then, at once where it is much.
 public struct CastDelayCorrection: Sendable, Hashable {
-    /// A difference beyond this is made up for at once; a smaller one in steps that nobody hears.
+    /// A difference that the receiver tells of is made up for at once beyond this; else in steps that nobody hears.
     public static let jump: Int64 = 20_000_000
     public static let step: Int64 = 500_000
     /// What is no more than noise.
     public static let tolerance: Int64 = 100_000
 
+    private var told: Int64 = 0
+    private var network: Int64 = 0
+
     /// Nanoseconds.
-    public private(set) var current: Int64 = 0
+    public var current: Int64 { told + network }
 
     public init() {}
 
     /// Takes one step, and says whether it changed anything.
     ///
     /// - Parameters:
-    ///   - measured: nanoseconds from capture to being heard, and the network's; nil: not known.
+    ///   - delay: nanoseconds from capture to being heard, as the receiver says; nil: not known.
+    ///   - network: nanoseconds of the way to it; nil: not known.
     ///   - agreed: nanoseconds that the sender counts with.
-    public mutating func update(measured: Int64?, agreed: Int64) -> Bool {
-        guard let measured else { return false }
-        let difference = measured - agreed - current
-        guard abs(difference) > Self.tolerance else { return false }
-        current += abs(difference) > Self.jump ? difference : min(max(difference, -Self.step), Self.step)
-        return true
+    ///   - isHeard: sound comes out; where none does, everything is made up for at once.
+    public mutating func update(delay: Int64?, network: Int64?, agreed: Int64, isHeard: Bool) -> Bool {
+        let before = current
+        if let delay {
+            let isMuch = abs(delay - agreed - told) > Self.jump
+            Self.approach(delay - agreed, &told, atOnce: isMuch || !isHeard)
+        }
+        if let network { Self.approach(network, &self.network, atOnce: !isHeard) }
+        return current != before
+    }
+
+    private static func approach(_ target: Int64, _ value: inout Int64, atOnce: Bool) {
+        let difference = target - value
+        guard abs(difference) > tolerance else { return }
+        value += atOnce ? difference : min(max(difference, -step), step)
     }
 }

@@ -45,7 +45,7 @@ extension CastSession {
         throw CastStreamingError.noApp
     }
 
-    /// Offers streams to the app that runs, and waits for its answer.
+    /// Offers streams to the app that runs, as soon as it lists the namespace, and waits for its answer.
     ///
     /// - Parameters:
     ///   - sequence: a number that no offer of this session had before.
@@ -54,41 +54,64 @@ extension CastSession {
     public nonisolated func offer(
         _ offer: CastOffer, sequence: Int, patience: Int64, clock: CastClock
     ) async throws -> CastAnswer {
-        let texts = await streamingTexts()
-        await sayStreaming(CastStreamingMessage(sequence: sequence, .offer(offer)).json.text)
+        let channel: CastChannel
+        do {
+            channel = try await self.channel(CastNamespace.webRTC)
+        } catch {
+            throw CastStreamingError.gone
+        }
+        let text = CastStreamingMessage(sequence: sequence, .offer(offer)).json.text
         let deadline = clock.now() + patience
-        return try await withThrowingTaskGroup(of: CastAnswer.self) { group in
-            group.addTask { try await Self.answer(to: offer, sequence: sequence, among: texts) }
-            group.addTask {
-                try await clock.sleepUntil(deadline)
-                throw CastStreamingError.unanswered
+        do {
+            let answer = try await withThrowingTaskGroup(of: CastAnswer.self) { group in
+                group.addTask { try await Self.answer(to: offer, sequence: sequence, text: text, in: channel) }
+                group.addTask {
+                    try await clock.sleepUntil(deadline)
+                    throw CastStreamingError.unanswered
+                }
+                group.addTask {
+                    // An app that goes takes its answer with it, also before it has listed the namespace.
+                    for await state in await self.states() where state.runningApp == nil { break }
+                    throw CastStreamingError.gone
+                }
+                defer { group.cancelAll() }
+                guard let answer = try await group.next() else { throw CastStreamingError.gone }
+                return answer
             }
-            group.addTask {
-                // An app that goes takes its answer with it.
-                for await state in await self.states() where state.runningApp == nil { break }
-                throw CastStreamingError.gone
-            }
-            defer { group.cancelAll() }
-            guard let answer = try await group.next() else { throw CastStreamingError.gone }
+            await channel.close()
             return answer
+        } catch {
+            await channel.close()
+            throw error
         }
     }
 
     private static func answer(
-        to offer: CastOffer, sequence: Int, among texts: AsyncStream<String>
+        to offer: CastOffer, sequence: Int, text: String, in channel: CastChannel
     ) async throws -> CastAnswer {
-        for await text in texts {
-            // Some devices leave the number out.
-            guard let message = CastStreamingMessage(text: text), message.sequence ?? sequence == sequence else {
-                continue
-            }
-            switch message.body {
-            case .answer(let answer):
-                let offered = Set(offer.streams.map(\.index))
-                guard answer.indexes.allSatisfy(offered.contains) else { throw CastStreamingError.otherStream }
-                return answer
-            case .noAnswer(let error): throw CastStreamingError.answer(error)
-            default: continue
+        for await event in channel.events {
+            switch event {
+            case .attached:
+                do {
+                    try await channel.send(text: text)
+                } catch {
+                    throw CastStreamingError.gone
+                }
+            case .detached: throw CastStreamingError.gone
+            case .missed: continue
+            case .message(let message):
+                // Some devices leave the number out.
+                guard let text = message.text, let reply = CastStreamingMessage(text: text),
+                    reply.sequence ?? sequence == sequence
+                else { continue }
+                switch reply.body {
+                case .answer(let answer):
+                    let offered = Set(offer.streams.map(\.index))
+                    guard answer.indexes.allSatisfy(offered.contains) else { throw CastStreamingError.otherStream }
+                    return answer
+                case .noAnswer(let error): throw CastStreamingError.answer(error)
+                default: continue
+                }
             }
         }
         try Task.checkCancellation()

@@ -76,7 +76,9 @@ extension CastReceiverMachine {
         let id = json["appId"]?.string ?? ""
         guard !id.isEmpty else { return launchError("BAD_PARAMETER", asker) }
         note("launch", ["app": .string(id), "sender": .string(asker.sender)])
-        if let reason = configuration.faults.launchError { return launchError(reason, asker) }
+        if let reason = configuration.faults.launchError, configuration.faults.launchErrorApp ?? id == id {
+            return launchError(reason, asker)
+        }
         guard let wanted = launchable(id) else { return launchError("NOT_FOUND", asker) }
         // What runs already is joined, whatever the user thinks.
         if configuration.launchStyle == .userAuthorization, app?.id != id {

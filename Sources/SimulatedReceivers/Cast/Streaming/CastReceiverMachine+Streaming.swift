@@ -22,7 +22,7 @@ extension CastReceiverMachine {
     static let streamingApps: [String: (name: String, needsVideo: Bool)] = [
         "0F5096E8": ("Chrome Mirroring", true), "85CDB22F": ("Chrome Audio Mirroring", false),
     ]
-    static let streamingNamespace = CastNamespace.prefix + "webrtc"
+    static let streamingNamespace = CastNamespace.webRTC
     static let remotingNamespace = CastNamespace.prefix + "remoting"
     static let streamingNamespaces = [streamingNamespace, remotingNamespace, CastNamespace.media]
 
