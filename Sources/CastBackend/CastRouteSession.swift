@@ -81,6 +81,11 @@ actor CastRouteSession: RouteSession {
             throw RouterError(
                 .unsupported, "a Cast device fetches a URL and takes no packets", hint: "Hand it a URL", scope: .item)
         }
+        try await load(item, by: .load(CastLoad(item, autoplay: autoplay)))
+    }
+
+    /// Loads by this request, and returns when the device plays or holds it ready.
+    func load(_ item: PullMedia, by request: CastMediaRequest) async throws {
         let now = latest.value
         // A device that was taken over is not taken back unasked.
         if now.connection == .ended { throw ending ? cancelled() : errors.superseded(by: now.foreign) }
@@ -91,7 +96,7 @@ actor CastRouteSession: RouteSession {
         loaded = CastLoaded(token: item.token, url: item.url, before: state.media.currentID)
         publish()
         do {
-            let handle = await session.media(.load(CastLoad(item, autoplay: autoplay)))
+            let handle = await session.media(request)
             let updates = try mediaUpdates(await handle.result())
             loaded?.answer(updates)
             take(await session.current)

@@ -57,10 +57,20 @@ public protocol RouteProvider: Sendable {
     /// Throws `routeUnreachable`, `routeBusy`, `authRequired`, `authFailed`, `timeout`, `protocolViolation` or
     /// `unsupported`.
     func open(_ endpoint: Endpoint, options: OpenOptions) async throws -> any RouteSession
+
+    /// Whether a device plays one of these items by now, by whomever it was brought there: the rejoin token that `open`
+    /// finds it with. Nil where it plays something else or does not say within `limit` nanoseconds; nothing is launched,
+    /// and nothing that plays is touched.
+    func find(_ items: Set<MediaToken>, on endpoint: Endpoint, within limit: Int64, options: OpenOptions) async
+        -> String?
 }
 
 extension RouteProvider {
     public func companions(of endpoint: Endpoint) -> [Endpoint] { [] }
+
+    public func find(
+        _ items: Set<MediaToken>, on endpoint: Endpoint, within limit: Int64, options: OpenOptions
+    ) async -> String? { nil }
 }
 
 /// What a backend is given beside the endpoint.
@@ -137,6 +147,14 @@ public protocol RouteSession: Sendable {
     /// Where the device has gone on meanwhile, what it plays by then is passed over, and the items before it. A session without the capability does nothing. Throws as `perform` does; what was loaded plays on.
     func setUpcoming(_ items: [PullMedia]) async throws
 
+    /// What the device plays as it would have it stored, to be resumed on another one; nil where it cannot do that.
+    func storeState() async throws -> TransferState?
+
+    /// Goes on with what another session stored, as `load` would with `media`, the item that it stores: returns when the
+    /// device plays it, or holds it paused where it was paused. Throws as `load` does, and `unsupported` for a state
+    /// that it cannot go on with.
+    func resume(_ state: TransferState, media: PullMedia) async throws
+
     /// Sets the device's volume.
     func setVolume(_ volume: VolumeState) async throws
 
@@ -151,6 +169,14 @@ extension RouteSession {
     public var delivered: DeliveryStatistics? { nil }
 
     public func setUpcoming(_ items: [PullMedia]) async throws {}
+
+    public func storeState() async throws -> TransferState? { nil }
+
+    public func resume(_ state: TransferState, media: PullMedia) async throws {
+        throw RouterError(
+            .unsupported, "\(descriptor.endpoint.name) cannot take up what another device has stored",
+            hint: "Load it there", scope: .command)
+    }
 
     public func setStreamVolume(_ volume: VolumeState) async throws {
         throw RouterError(

@@ -37,6 +37,13 @@ public protocol RouterControlling: Sendable {
 
     func sessions() async -> [SessionSnapshot]
 
+    /// Moves what a session (nil: the only one) plays to these rooms: it goes on there where it was, playing or paused,
+    /// with its queue, and no volume is changed. Returns once the new rooms play it and the old ones are released.
+    ///
+    /// Throws `unsupported` or `routeUnreachable` and the like where it cannot go on there, and then it goes on where it
+    /// was; `cancelled` where the session was ended meanwhile.
+    func transfer(session: SessionID?, to rooms: [String]) async throws -> TransferResult
+
     /// Ends a session; returns when every device was told. One that could be rejoined is ended too: with `stop` its
     /// devices are stopped, where they still play it, with `leave` it is only forgotten.
     func end(session: SessionID, reason: EndReason) async throws

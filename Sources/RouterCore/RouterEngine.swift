@@ -40,6 +40,8 @@ public actor RouterEngine: RouterControlling {
     private var registry = RouteRegistry()
     /// What each record made, to fall back on when another record of the same device goes.
     private var records: [ServiceRecord.Key: Endpoint] = [:]
+    /// When a service record last said something new.
+    private var recordChanges: [EndpointID: Int64] = [:]
     private var discovery: [String: DiscoveryState] = [:]
     private var discovering = false
     private var admittedStated = false
@@ -112,11 +114,13 @@ public actor RouterEngine: RouterControlling {
                 let old = records.removeValue(forKey: record.key)
                 records[record.key] = endpoint
                 if let old, old.id != endpoint?.id { withdrawn(old.id) }
+                if let endpoint, endpoint != old { recordChanges[endpoint.id] = clock.now() }
                 if let endpoint { await admit(endpoint) }
             }
         case .removed(let key):
             guard let id = records.removeValue(forKey: key)?.id else { return }
             withdrawn(id)
+            recordChanges[id] = nil
             let clock = clock
             jobs.add { [self] in
                 guard (try? await clock.sleep(nanoseconds: RouteRegistry.staleGraceNanoseconds)) != nil else { return }
@@ -295,7 +299,7 @@ public actor RouterEngine: RouterControlling {
     // MARK: Choosing
 
     /// The rooms that a request means. A name not known yet is waited for.
-    private func targets(_ selectors: [String]) async throws -> [Room] {
+    func targets(_ selectors: [String]) async throws -> [Room] {
         await admitStated()
         if selectors.isEmpty {
             let rooms = try await rooms(settle: true).filter { !$0.routes.isEmpty }
@@ -359,7 +363,7 @@ public actor RouterEngine: RouterControlling {
             scope: .route)
     }
 
-    private func choices(
+    func choices(
         for request: PlayRequest, rooms: [Room], first: MediaSource
     ) async throws -> [(choice: RouteChoice, room: Room)] {
         let need = await need(of: first)
@@ -396,7 +400,7 @@ public actor RouterEngine: RouterControlling {
         return MediaNeed(senderOnly: false, video: video)
     }
 
-    private static func nothingUsable(_ choice: RouteChoice, via: ViaPreference) -> RouterError {
+    static func nothingUsable(_ choice: RouteChoice, via: ViaPreference) -> RouterError {
         let reasons = choice.candidates.map { candidate in
             "\(candidate.endpoint.protocol.displayName): \(candidate.reasons.first ?? "not usable")"
         }
@@ -415,10 +419,18 @@ public actor RouterEngine: RouterControlling {
             media: media, store: store, clock: clock,
             provider: { endpoint in providers.first { $0.family == endpoint.protocol.family } },
             current: { [weak self] endpoint in await self?.current(endpoint) ?? endpoint },
+            find: { [weak self] items, routes in await self?.find(items, notOn: routes) },
             password: configuration.password, senderName: configuration.senderName,
             changed: { [weak self] snapshot, number in await self?.sessionChanged(snapshot, number) },
             notice: { [weak self] notice in await self?.tell(notice) },
             phase: { [weak self] phase in self?.tellPhase(phase) }, random: configuration.random)
+    }
+
+    /// Whether records are looked for; not so where all devices were named by a person.
+    var isDiscovering: Bool { discovering && browsing != nil }
+
+    func changedLately(_ id: EndpointID) -> Bool {
+        recordChanges[id].map { clock.now() - $0 <= Self.recentNanoseconds } ?? false
     }
 
     func isRunning(_ id: SessionID) -> Bool { sessionsByID[id] != nil }

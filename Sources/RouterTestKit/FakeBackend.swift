@@ -14,6 +14,8 @@ public final class FakeProvider: RouteProvider {
         var sessions: [FakeRouteSession] = []
         var kept: [EndpointID: RouteSessionUpdate] = [:]
         var opened: [(endpoint: Endpoint, rejoin: String?)] = []
+        var sought: [EndpointID] = []
+        var stores = false
     }
 
     private let state = Mutex(State())
@@ -31,7 +33,10 @@ public final class FakeProvider: RouteProvider {
 
     public func endpoint(from record: ServiceRecord) -> Endpoint? {
         guard serviceTypes.contains(record.key.type) else { return nil }
-        return endpoint(named: record.key.name, host: record.addresses.first ?? record.hostName, port: record.port)
+        var endpoint = endpoint(
+            named: record.key.name, host: record.addresses.first ?? record.hostName, port: record.port)
+        endpoint.busyWith = record.txt["rs"]
+        return endpoint
     }
 
     public func endpoint(from uri: DeviceURI) throws -> Endpoint {
@@ -49,7 +54,7 @@ public final class FakeProvider: RouteProvider {
             capabilities: RouteCapabilities(
                 available: pushes
                     ? [.playAudioStream, .playsSenderOnlyFiles, .gapless, .pause, .seek]
-                    : [.playURL, .continuesWithoutSender, .pause, .seek]
+                    : [.playURL, .continuesWithoutSender, .acceptsManySenders, .pause, .seek]
                         + (queueOnDevice ? [.queueOnDevice, .preload, .gapless, .rate, .tracks, .adSkip] : []),
                 sync: pushes ? .tight : .loose))
     }
@@ -74,6 +79,23 @@ public final class FakeProvider: RouteProvider {
         state.withLock { $0.kept[endpoint.id] = update }
     }
 
+    /// The devices can store what they play, and resume what another one has stored.
+    public func storesSessions() { state.withLock { $0.stores = true } }
+
+    /// The devices that were asked what they play, in order.
+    public var sought: [EndpointID] { state.withLock { $0.sought } }
+
+    /// A device that `keeps` one of these plays it.
+    public func find(
+        _ items: Set<MediaToken>, on endpoint: Endpoint, within limit: Int64, options: OpenOptions
+    ) async -> String? {
+        state.withLock {
+            $0.sought.append(endpoint.id)
+            guard let loaded = $0.kept[endpoint.id]?.loaded, items.contains(loaded) else { return nil }
+            return "app/\(endpoint.name)"
+        }
+    }
+
     /// Every attempt to open, in order, with the rejoin token that was brought along.
     public var opened: [(endpoint: Endpoint, rejoin: String?)] { state.withLock { $0.opened } }
 
@@ -89,7 +111,8 @@ public final class FakeProvider: RouteProvider {
         state.withLock { $0.opened.append((endpoint, options.rejoin)) }
         if let refusal = state.withLock({ $0.refusals[endpoint.id] }) { throw refusal }
         let kept = options.rejoin == nil ? nil : state.withLock { $0.kept.removeValue(forKey: endpoint.id) }
-        let session = FakeRouteSession(endpoint: endpoint, delivery: delivery, clock: clock, joining: kept)
+        let session = FakeRouteSession(
+            endpoint: endpoint, delivery: delivery, clock: clock, joining: kept, stores: state.withLock { $0.stores })
         state.withLock {
             session.failLoads(with: $0.loadRefusals[endpoint.id])
             $0.sessions.append(session)
@@ -107,6 +130,8 @@ public final class FakeRouteSession: RouteSession {
         case present(ItemID)
         case volume(VolumeState)
         case upcoming([MediaToken])
+        case store
+        case resume(MediaToken)
         case end(EndReason)
     }
 
@@ -115,8 +140,13 @@ public final class FakeRouteSession: RouteSession {
     private let loadError = Mutex<RouterError?>(nil)
     private let latest: LatestValue<RouteSessionUpdate>
     private let clock: any HostClock
+    private let stores: Bool
 
-    init(endpoint: Endpoint, delivery: MediaDelivery, clock: any HostClock, joining: RouteSessionUpdate? = nil) {
+    init(
+        endpoint: Endpoint, delivery: MediaDelivery, clock: any HostClock, joining: RouteSessionUpdate? = nil,
+        stores: Bool = false
+    ) {
+        self.stores = stores
         descriptor = RouteSessionDescriptor(
             endpoint: endpoint, delivery: delivery, capabilities: endpoint.capabilities,
             volume: VolumeDescriptor(handling: .adjustable, readback: .events), rejoinToken: "app/\(endpoint.name)",
@@ -248,6 +278,24 @@ public final class FakeRouteSession: RouteSession {
             $0.window =
                 Array(window[...place]) + items[passed...].map { WindowEntry(token: $0.token, url: $0.url) }
             $0.calls += 1
+        }
+    }
+
+    public func storeState() async throws -> TransferState? {
+        guard stores else { return nil }
+        calls.withLock { $0.append(.store) }
+        return TransferState(family: .cast, bytes: [latest.value.media == .paused ? 0 : 1])
+    }
+
+    public func resume(_ state: TransferState, media: PullMedia) async throws {
+        calls.withLock { $0.append(.resume(media.token)) }
+        defer { if hasQueue { latest.update { $0.calls += 1 } } }
+        if let error = loadError.withLock({ $0 }) { throw error }
+        let hasQueue = hasQueue
+        latest.update {
+            $0.media = state.bytes == [0] ? .paused : .playing
+            $0.loaded = media.token
+            if hasQueue { $0.window = [WindowEntry(token: media.token, url: media.url)] }
         }
     }
 

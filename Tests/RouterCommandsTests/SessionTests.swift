@@ -40,6 +40,14 @@ struct SessionTests {
         #expect(throws: RouterError.self) { try SessionChoice.one(nil, of: []) }
     }
 
+    @Test("C6 move says where to, by room or by device")
+    func move() throws {
+        #expect(throws: (any Error).self) { try SessionMoveCommand.parse([]) }
+        #expect(throws: (any Error).self) { try SessionMoveCommand.parse(["se-1"]) }
+        #expect(try SessionMoveCommand.parse(["se-1", "--to", "Kitchen", "--to", "Bath"]).to == ["Kitchen", "Bath"])
+        #expect(try SessionMoveCommand.parse(["--device", "cast://192.168.1.21"]).to.isEmpty)
+    }
+
     @Test("C14 C12 C15 keys for speed, subtitles and ads")
     func keys() {
         #expect(PlayerKey.parse("[]at".utf8) == [.slower, .faster, .skipAd, .nextText])

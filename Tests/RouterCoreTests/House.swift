@@ -18,7 +18,8 @@ struct House {
 
     /// - Parameter queueOnDevice: the Cast devices hold what comes next, and go on by themselves.
     init(
-        rooms: [Room] = [], store: InMemoryStore = InMemoryStore(), queueOnDevice: Bool = false,
+        rooms: [Room] = [], store: InMemoryStore = InMemoryStore(), browsing: (any ServiceBrowsing)? = nil,
+        queueOnDevice: Bool = false,
         stated: (FakeProvider, FakeProvider) -> [Endpoint]
     ) {
         self.store = store
@@ -32,7 +33,7 @@ struct House {
         var configuration = EngineConfiguration(rooms: rooms, stated: stated(airplay, cast))
         configuration.random = { 1 }
         engine = RouterEngine(
-            providers: [airplay, cast], browsing: nil, media: media, store: store, clock: clock,
+            providers: [airplay, cast], browsing: browsing, media: media, store: store, clock: clock,
             configuration: configuration)
     }
 

@@ -17,21 +17,35 @@ struct PlaySession: Sendable {
         case redraw(Int32)
         case tick
         case interrupted
-        case started(SessionSnapshot)
+        case started(SessionSnapshot, TransferResult?)
         case failed(any Error)
     }
 
     func run(_ request: PlayRequest) async throws -> Int32 {
-        try await run { try await $0.play(request) }
+        try await run { (try await $0.play(request), nil) }
     }
 
     /// Takes up a session that another process was playing.
     func rejoin(_ session: SessionID) async throws -> Int32 {
-        try await run { try await $0.rejoin(session) }
+        try await run { (try await $0.rejoin(session), nil) }
+    }
+
+    /// Takes up such a session, and moves what it plays to other rooms. Where that fails it is left as it was.
+    func move(_ session: SessionID, to rooms: [String]) async throws -> Int32 {
+        try await run { control in
+            _ = try await control.rejoin(session)
+            do {
+                let result = try await control.transfer(session: session, to: rooms)
+                return (result.session, result)
+            } catch {
+                try? await control.end(session: session, reason: .leave)
+                throw error
+            }
+        }
     }
 
     private func run(
-        _ begin: @escaping @Sendable (any RouterControlling) async throws -> SessionSnapshot
+        _ begin: @escaping @Sendable (any RouterControlling) async throws -> (SessionSnapshot, TransferResult?)
     ) async throws -> Int32 {
         let console = options.console
         let terminal = Terminal.forPlayer(options)
@@ -61,7 +75,8 @@ struct PlaySession: Sendable {
             }
             let play: @Sendable () async -> Void = { [control] in
                 do {
-                    continuation.yield(.started(try await begin(control)))
+                    let (snapshot, transfer) = try await begin(control)
+                    continuation.yield(.started(snapshot, transfer))
                 } catch {
                     continuation.yield(.failed(error))
                 }
@@ -73,15 +88,17 @@ struct PlaySession: Sendable {
                 group.cancelAll()
             }
             var attempts = 0
+            var transfer: TransferResult?
             for await input in inputs {
                 switch input {
                 case .event(let event):
                     follower.take(event)
-                    if let over = follower.over { return finish(over, &follower) }
-                case .started(let snapshot):
+                    if let over = follower.over { return finish(over, &follower, transfer) }
+                case .started(let snapshot, let moved):
+                    transfer = moved
                     follower.started(snapshot)
-                    if let over = follower.over { return finish(over, &follower) }
-                    if detach { return try await leave(snapshot, &follower) }
+                    if let over = follower.over { return finish(over, &follower, transfer) }
+                    if detach { return try await leave(snapshot, &follower, transfer) }
                 case .failed(let error):
                     follower.clear()
                     attempts += 1
@@ -161,7 +178,9 @@ struct PlaySession: Sendable {
         hint: "Leave --detach out; it is for one URL that a Cast receiver fetches by itself", scope: .session)
 
     /// What goes on by itself is left alone; for the rest there is nothing that would go on.
-    private func leave(_ snapshot: SessionSnapshot, _ follower: inout PlayFollower) async throws -> Int32 {
+    private func leave(
+        _ snapshot: SessionSnapshot, _ follower: inout PlayFollower, _ transfer: TransferResult?
+    ) async throws -> Int32 {
         let stays = snapshot.members.filter { $0.error == nil }
         let goesOn =
             stays.allSatisfy { $0.protocol?.family == .cast }
@@ -172,12 +191,17 @@ struct PlaySession: Sendable {
             throw Self.nothingGoesOn
         }
         try await control.end(session: snapshot.id, reason: .leave)
-        return finish(snapshot, &follower)
+        return finish(snapshot, &follower, transfer)
     }
 
-    private func finish(_ snapshot: SessionSnapshot, _ follower: inout PlayFollower) -> Int32 {
+    private func finish(
+        _ snapshot: SessionSnapshot, _ follower: inout PlayFollower, _ transfer: TransferResult?
+    ) -> Int32 {
         follower.clear()
-        if options.output == .json, let document = try? Renderer.json(snapshot) { options.console.out(document) }
+        var transfer = transfer
+        transfer?.session = snapshot
+        let document = transfer.map { try? Renderer.json($0) } ?? (try? Renderer.json(snapshot))
+        if options.output == .json, let document { options.console.out(document) }
         let outcome = PlayOutcome(snapshot)
         if options.output == .table || options.output == .plain {
             for story in outcome.stories { options.console.err(Console.clean(story)) }

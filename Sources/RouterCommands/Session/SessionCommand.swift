@@ -12,9 +12,12 @@ struct SessionCommand: AsyncParsableCommand {
 
               router session list
               router session join
+              router session move --to Kitchen
               router session end se-0123456789ab
             """,
-        subcommands: [SessionListCommand.self, SessionJoinCommand.self, SessionEndCommand.self],
+        subcommands: [
+            SessionListCommand.self, SessionJoinCommand.self, SessionMoveCommand.self, SessionEndCommand.self,
+        ],
         defaultSubcommand: SessionListCommand.self)
 }
 

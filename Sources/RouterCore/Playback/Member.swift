@@ -11,19 +11,27 @@ struct Member: Sendable {
         case playing
         /// The connection is lost, and the device probably plays on: it is tried again.
         case suspended
+        /// Paused while what it plays is moved elsewhere: it takes no part until that is done, or has failed.
+        case held
+        /// What it played was moved to another room, and it is part of the session no more.
+        case left
         /// All that was to be played has been heard.
         case finished
         case failed
     }
 
-    let route: RouteID
-    let name: String
+    var route: RouteID
+    var name: String
     /// The room that was asked for; it may stand for several routes.
-    let room: String
-    let volumeLimit: VolumePosition?
-    let offsetNanoseconds: Int64
+    var room: String
+    var volumeLimit: VolumePosition?
+    var offsetNanoseconds: Int64
     var candidates: [RouteChoice.Candidate]
     var phase: Phase = .waiting
+    /// What a room that is held goes back to.
+    var phaseHeld: Phase = .playing
+    /// It is to take over from other rooms, and not known to play yet: nothing that it tells counts.
+    var joining = false
     var session: (any RouteSession)?
     var latest = RouteSessionUpdate()
     var volume: VolumeState?
@@ -99,6 +107,9 @@ struct Member: Sendable {
     /// Open or playing, and not yet through.
     var alive: Bool { phase == .open || phase == .playing }
 
+    /// Whether it is one of the session's rooms.
+    var takesPart: Bool { phase != .left && !joining }
+
     /// Whether it goes on from item to item by itself.
     var queuesOnDevice: Bool {
         pull != nil && !refusesQueue && session?.descriptor.capabilities.has(.queueOnDevice) ?? false
@@ -115,14 +126,14 @@ struct Member: Sendable {
             switch phase {
             case .waiting: .idle
             case .opening: .connecting
-            case .open, .playing: latest.connection == .idle ? .connected : latest.connection
+            case .open, .playing, .held: latest.connection == .idle ? .connected : latest.connection
             case .suspended: .suspended
-            case .finished: .ended
+            case .finished, .left: .ended
             case .failed: .failed
             }
         let media: MediaState =
             switch phase {
-            case .playing, .suspended: latest.media
+            case .playing, .suspended, .held: latest.media
             case .finished: .stopped
             default: .none
             }

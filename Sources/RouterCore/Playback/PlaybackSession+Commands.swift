@@ -46,7 +46,7 @@ extension PlaybackSession {
 
     // MARK: Pause and go on
 
-    private func pause() async throws -> CommandOutcome {
+    func pause() async throws -> CommandOutcome {
         guard mediaState == .playing || mediaState == .buffering else { return .noActionableItem }
         try reachable()
         let now = clock.now()
@@ -69,7 +69,7 @@ extension PlaybackSession {
         return outcome
     }
 
-    private func resume() async throws -> CommandOutcome {
+    func resume() async throws -> CommandOutcome {
         guard mediaState == .paused else { return mediaState == .playing ? .succeeded : .noActionableItem }
         try reachable()
         let push = alivePush

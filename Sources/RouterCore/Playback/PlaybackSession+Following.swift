@@ -62,6 +62,8 @@ extension PlaybackSession {
     }
 
     private func apply(_ update: RouteSessionUpdate, after before: RouteSessionUpdate, to index: Int) async {
+        if members[index].joining { transferNews?.yield() }
+        guard members[index].phase != .held, !members[index].joining else { return }
         if let volume = update.volume, volume != members[index].volume {
             members[index].volume = volume
             if started { try? await environment.store.saveVolume(volume, of: members[index].route) }
@@ -71,10 +73,9 @@ extension PlaybackSession {
             return await memberLost(
                 index, update.error ?? RouterError(.routeLost, "the connection was lost", scope: .route))
         case .ended where members[index].alive && update.stopReason == .cancelled:
-            await notice(.info, "\(members[index].name): stopped by another sender", member: index)
-            return await memberFinished(index)
+            return await mediaLeft(index, nil)
         case .ended where members[index].alive:
-            return await memberLost(
+            return await mediaLeft(
                 index,
                 update.error
                     ?? RouterError(
@@ -108,9 +109,7 @@ extension PlaybackSession {
                     await diagnosed(
                         update.error ?? RouterError(.itemFailed, "the device could not play it", scope: .item),
                         in: index))
-            case .cancelled:
-                await notice(.info, "\(members[index].name): stopped by another sender", member: index)
-                return await memberFinished(index)
+            case .cancelled: return await mediaLeft(index, nil)
             case .superseded, .replaced, .deviceGone:
                 return await memberLost(
                     index,
@@ -224,7 +223,7 @@ extension PlaybackSession {
         queue.items.allSatisfy { $0.failure != nil } ? .error : .finished
     }
 
-    private func memberFinished(_ index: Int) async {
+    func memberFinished(_ index: Int) async {
         guard members[index].alive else { return }
         members[index].phase = .finished
         await endIfNobodyPlays()
@@ -259,6 +258,8 @@ extension PlaybackSession {
     func endIfNobodyPlays() async {
         // A lost room is waited for while no other has heard the queue to its end.
         let waits = members.contains { $0.phase == .suspended } && !members.contains { $0.phase == .finished }
+        // While what plays is moved, whoever moves it sees to that.
+        guard !members.contains(where: { $0.phase == .held }) else { return }
         guard started, !ended, !waits, !members.contains(where: { $0.alive }) else {
             if !ended, alivePush.isEmpty, let item = queue.current, !alivePull.isEmpty,
                 alivePull.allSatisfy({ members[$0].itemEnded })

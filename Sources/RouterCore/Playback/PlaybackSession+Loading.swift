@@ -121,7 +121,7 @@ extension PlaybackSession {
     }
 
     /// News of the queue counts again, from here on.
-    private func loadReturned(_ index: Int, _ generation: Int) {
+    func loadReturned(_ index: Int, _ generation: Int) {
         members[index].loading = false
         if members[index].generation == generation { members[index].calls += 1 }
     }
@@ -151,6 +151,12 @@ extension PlaybackSession {
             let endpoint = session.descriptor.endpoint
             await session.end(.stop)
             await endpointFailed(index, endpoint, error)
+            return
+        }
+        if members[index].joining {
+            // Not the item's doing: it played where it was, and will again.
+            members[index].phase = .failed
+            members[index].error = await diagnosed(error, in: index)
             return
         }
         if isItems, let item = members[index].loaded?.item, members[index].pull != nil {

@@ -38,7 +38,8 @@ extension PlaybackSession {
             wait = min(wait * 2, ResumePolicy.longestNanoseconds)
             let endpoint = await environment.current(last)
             do {
-                let session = try await openSession(index, endpoint, rejoin: members[index].rejoinToken)
+                let session = try await openSession(
+                    endpoint, name: members[index].name, rejoin: members[index].rejoinToken)
                 guard waits(index, generation) else {
                     await session.end(left ? .leave : .stop)
                     return
@@ -54,7 +55,7 @@ extension PlaybackSession {
     }
 
     /// Whether the room still is to be tried again, and nobody else does.
-    private func waits(_ index: Int, _ generation: Int) -> Bool {
+    func waits(_ index: Int, _ generation: Int) -> Bool {
         !ended && !ending && members[index].phase == .suspended && members[index].generation == generation
     }
 
@@ -84,7 +85,9 @@ extension PlaybackSession {
     }
 
     /// Takes a session that was opened with a rejoin token into the room.
-    private func reopened(_ index: Int, _ session: any RouteSession) async {
+    ///
+    /// - Parameter isServedAnyhow: wherever the device fetches from, it does so well.
+    func reopened(_ index: Int, _ session: any RouteSession, isServedAnyhow: Bool = false) async {
         let cutOff = members[index].cutOff
         let held = members[index].window
         let first = await current(of: session) ?? RouteSessionUpdate()
@@ -93,7 +96,7 @@ extension PlaybackSession {
         defer { jobs.add { [self] in await follow(index, session, generation: generation) } }
         var known = first.loaded.flatMap { item(of: $0) }.flatMap { queue.item($0) }
         if known == nil, let token = first.loaded { known = await foreign(token, in: first, of: index) }
-        let servedElsewhere = await isServedElsewhere(known, as: first, in: index)
+        let servedElsewhere = isServedAnyhow ? false : await isServedElsewhere(known, as: first, in: index)
         if let token = first.loaded, !cutOff, !servedElsewhere, let item = known {
             members[index].phase = .playing
             members[index].heard = true
@@ -216,7 +219,8 @@ extension PlaybackSession {
         guard let last = members[index].endpoint else { return }
         let endpoint = await environment.current(last)
         do {
-            let session = try await openSession(index, endpoint, rejoin: members[index].rejoinToken)
+            let session = try await openSession(
+                endpoint, name: members[index].name, rejoin: members[index].rejoinToken)
             guard !ended else { return await session.end(left ? .leave : .stop) }
             await reopened(index, session)
         } catch {

@@ -30,7 +30,9 @@ actor PlaybackSession {
     var left = false
     var started = false
     var firstStart: MediaTime
-    private var wantedVolume: VolumePosition?
+    var wantedVolume: VolumePosition?
+    /// Told whenever a room that is to take over has news.
+    var transferNews: AsyncStream<Void>.Continuation?
     private var lane = CommandLane()
 
     private var unsaved = false
@@ -49,17 +51,18 @@ actor PlaybackSession {
     }
 
     var clock: any HostClock { environment.clock }
-    var routes: Set<RouteID> { Set(members.map(\.route)) }
+    var routes: Set<RouteID> { Set(members.filter { $0.phase != .left }.map(\.route)) }
     var alivePush: [Int] { members.indices.filter { members[$0].alive && members[$0].push != nil } }
     var alivePull: [Int] { members.indices.filter { members[$0].alive && members[$0].pull != nil } }
 
     func snapshot() -> SessionSnapshot {
+        let members = members.filter(\.takesPart)
         let connection: ConnectionState =
             if ended {
                 members.allSatisfy { $0.phase == .failed } ? .failed : .ended
             } else if ending {
                 .ending
-            } else if members.contains(where: { $0.alive }) {
+            } else if members.contains(where: { $0.alive || $0.phase == .held }) {
                 .connected
             } else if members.contains(where: { $0.phase == .suspended }) {
                 .suspended
@@ -234,7 +237,7 @@ actor PlaybackSession {
             members[index].generation += 1
             await publish()
             do {
-                let session = try await openSession(index, endpoint)
+                let session = try await openSession(endpoint, name: members[index].name)
                 guard !ended else {
                     await session.end(.stop)
                     return
@@ -250,14 +253,13 @@ actor PlaybackSession {
         }
     }
 
-    func openSession(_ index: Int, _ endpoint: Endpoint, rejoin: String? = nil) async throws -> any RouteSession {
+    func openSession(_ endpoint: Endpoint, name: String, rejoin: String? = nil) async throws -> any RouteSession {
         guard let provider = environment.provider(endpoint) else {
             throw RouterError(.unsupported, "no backend for \(endpoint.protocol.displayName)", scope: .route)
         }
         let learnt = (try? await environment.store.learnt(endpoint: endpoint.id, firmware: endpoint.firmware))
         let store = environment.store
         let phase = environment.phase
-        let name = members[index].name
         return try await provider.open(
             endpoint,
             options: OpenOptions(
@@ -367,6 +369,7 @@ actor PlaybackSession {
         unsaved = false
         let store = environment.store
         let queue = queue.snapshot
+        let members = members.filter(\.takesPart)
         var rejoin: [RouteID: String] = [:]
         for member in members {
             if let token = member.session?.descriptor.rejoinToken ?? member.rejoinToken {
@@ -436,11 +439,11 @@ actor PlaybackSession {
         stopReason = reason
         mediaState = .stopped
         for index in members.indices {
-            if members[index].phase == .suspended {
+            if members[index].phase == .suspended, let error = members[index].lostBy {
                 // Nobody saw it play to its end.
                 members[index].phase = .failed
-                members[index].error = members[index].lostBy
-            } else if members[index].alive {
+                members[index].error = error
+            } else if members[index].alive || [.held, .suspended].contains(members[index].phase) {
                 members[index].phase = .finished
             }
         }

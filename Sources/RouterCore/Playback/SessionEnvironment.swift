@@ -10,6 +10,8 @@ struct SessionEnvironment: Sendable {
     var provider: @Sendable (Endpoint) -> (any RouteProvider)?
     /// Where the device of an endpoint is now: groups move with their leader, and addresses change.
     var current: @Sendable (Endpoint) async -> Endpoint
+    /// Another device, on none of these routes, that plays one of these items by now.
+    var find: @Sendable (Set<MediaToken>, Set<RouteID>) async -> FoundMedia?
     var password: @Sendable (Endpoint) async -> Secret?
     var senderName: String
     /// Told each new state, numbered: two that are told at the same time may come in either order.
@@ -29,6 +31,9 @@ enum ResumePolicy {
     static let longestNanoseconds: Int64 = 30_000_000_000
     static let windowNanoseconds: Int64 = 300_000_000_000
 }
+
+/// How long a room has to have played before what it took over is ended where it was.
+let confirmNanoseconds: Int64 = 1_000_000_000
 
 /// How long changes of a session are gathered before they are written.
 let saveDelayNanoseconds: Int64 = 500_000_000

@@ -1,0 +1,54 @@
+import ArgumentParser
+import RouteModel
+import RouterDaemon
+
+struct SessionMoveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "move",
+        abstract: "Join a session again, and have it play on in another room.",
+        discussion: """
+            The queue, its order and the position come along; the volume does not. What is paused stays paused. It ends \
+            in the old room only once it plays in the new one, and goes on there where it does not. What the new room \
+            cannot do is told. The id may be left out where there is one session only.
+
+              router session move --to Kitchen
+              router session move se-0123456789ab --to Kitchen --to Bath
+              router session move --device cast://192.168.1.21
+            """)
+
+    @OptionGroup var options: GlobalOptions
+
+    @Argument(help: "The id, or the beginning of one.")
+    var id: String?
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Where it shall play; may be repeated. Without it, what --device names.", valueName: "room"),
+        completion: .custom { _, _, _ in await RoomCompletion.names() })
+    var to: [String] = []
+
+    @Flag(name: .long, help: "Return once it plays there. Only where it goes on by itself: a Cast receiver and a URL.")
+    var detach = false
+
+    func validate() throws {
+        if to.isEmpty, options.device.isEmpty { throw ValidationError("Say where to: --to ROOM.") }
+    }
+
+    func run() async throws {
+        try await reporting(options) {
+            try await InProcessRouter.run(try options.setup()) { control in
+                let session = try await SessionChoice.one(id, of: control)
+                // What can be known before anything is touched: files are served by this process.
+                let goesOn = session.queue.items.count == 1 && session.queue.items[0].isFetchedFromElsewhere
+                if detach, !goesOn { throw PlaySession.nothingGoesOn }
+                return try await PlaySession(options: options, detach: detach, control: control)
+                    .move(session.id, to: to.isEmpty ? options.device : to)
+            }
+        }
+    }
+}
+
+extension QueueItem {
+    fileprivate var isFetchedFromElsewhere: Bool { if case .url = source { true } else { false } }
+}
