@@ -2,6 +2,14 @@ import CastV2
 import RouteModel
 
 extension CastErrors {
+    /// Of a command that is not among the `supportedMediaCommands` of what plays.
+    func notTaken(_ doing: String, live: Bool) -> RouterError {
+        RouterError(
+            .unsupported, "\(name) does not allow \(doing) with what plays there",
+            hint: live ? "It is live: stop it, and play it again" : "See what it can do now: router cast status",
+            scope: .command)
+    }
+
     /// Of INVALID_REQUEST; `doing` is what the request was for.
     func refused(_ reason: String?, doing: String) -> RouterError {
         guard let reason, !reason.isEmpty else {

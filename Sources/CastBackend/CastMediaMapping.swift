@@ -3,15 +3,16 @@ import RouteBackend
 import RouteModel
 
 extension CastLoad {
-    /// The item as a Cast device takes it.
-    init(_ media: PullMedia, autoplay: Bool) {
+    /// The item as a Cast device takes it. What is live begins where it is live.
+    init(_ media: PullMedia, autoplay: Bool, choosing images: any ImageChoosing = FittingImage()) {
         var information = CastMediaInformation(
             contentID: media.url, contentType: media.contentType, streamType: media.live ? .live : .buffered,
-            duration: media.live ? nil : media.metadata.duration?.seconds, metadata: CastMediaMetadata(media.metadata),
+            duration: media.live ? nil : media.metadata.duration?.seconds,
+            metadata: CastMediaMetadata(media.metadata, choosing: images),
             customData: [CastTokens.mark: .string(media.token.rawValue)])
         information.tracks = media.tracks.map(CastMediaTrack.init)
         self.init(
-            media: information, autoplay: autoplay, currentTime: media.live ? 0 : max(0, media.start.seconds))
+            media: information, autoplay: autoplay, currentTime: media.live ? nil : max(0, media.start.seconds))
         if !media.activeTracks.isEmpty { activeTrackIDs = media.activeTracks }
         if media.rate != 1 { playbackRate = media.rate }
     }
@@ -60,7 +61,10 @@ extension WindowEntry {
 }
 
 extension CastMediaMetadata {
-    init(_ metadata: MediaMetadata) {
+    /// What a television draws at most of a picture, in pixels.
+    private static let screen = ImageSize(width: 1280, height: 720)
+
+    init(_ metadata: MediaMetadata, choosing images: any ImageChoosing = FittingImage()) {
         let kind: Kind =
             switch metadata.kind {
             case .movie: .movie
@@ -73,7 +77,7 @@ extension CastMediaMetadata {
             }
         self.init(
             kind: kind,
-            images: metadata.images.map { CastImage(url: $0.url, width: $0.width, height: $0.height) })
+            images: Self.ordered(metadata, images).map { CastImage(url: $0.url, width: $0.width, height: $0.height) })
         self[text: .title] = metadata.title
         self[text: .subtitle] = metadata.subtitle ?? (kind == .generic ? metadata.artist : nil)
         self[text: .artist] = metadata.artist
@@ -96,6 +100,12 @@ extension CastMediaMetadata {
             self[text: .originalAirdate] = date
             self[text: .creationDateTime] = date
         }
+    }
+
+    /// Receivers draw the first picture: it is the one that is chosen for a whole screen. The others are for senders.
+    private static func ordered(_ metadata: MediaMetadata, _ chooser: any ImageChoosing) -> [MediaImage] {
+        guard let first = chooser.image(for: .expanded, size: screen, of: metadata) else { return [] }
+        return [first] + metadata.images.filter { $0.url != first.url }
     }
 
     /// Dates are ISO 8601 on the wire, at least a year. Tags hold anything; what is no date is left out.

@@ -12,12 +12,17 @@ public struct CastProvider: RouteProvider {
     /// Nil: nobody is asked who it is.
     let identity: CastIdentityPolicy?
     let pacer: Pacer?
+    let images: any ImageChoosing
 
-    /// - Parameter pacer: the process's one sending thread; without one, nothing is streamed.
+    /// - Parameters:
+    ///   - pacer: the process's one sending thread; without one, nothing is streamed.
+    ///   - images: chooses the picture that a device draws (C18).
     public init(
         clock: any HostClock = SystemHostClock(), logger: Logger = Logger(label: "CastBackend"),
-        timeouts: CastTimeouts = CastTimeouts(), identity: CastIdentityPolicy? = nil, pacer: Pacer? = nil
+        timeouts: CastTimeouts = CastTimeouts(), identity: CastIdentityPolicy? = nil, pacer: Pacer? = nil,
+        images: any ImageChoosing = FittingImage()
     ) {
+        self.images = images
         self.pacer = pacer
         self.clock = clock
         self.logger = logger
@@ -80,7 +85,7 @@ public struct CastProvider: RouteProvider {
             try await passed
             let route = CastRouteSession(
                 session: session, endpoint: endpoint, appID: appID, app: app, rejoin: rejoin,
-                volume: status.volume, clock: clock, errors: errors)
+                volume: status.volume, clock: clock, errors: errors, images: images)
             await route.start()
             return route
         } catch {

@@ -16,10 +16,7 @@ extension CastRouteSession {
         }
         for item in items { tokens.add(item) }
         try await knowQueue()
-        guard let there = state.upcoming(tokens) else {
-            throw RouterError(
-                .unsupported, "it does not tell what it holds", hint: "Items are loaded one by one", scope: .command)
-        }
+        guard let there = state.upcoming(tokens) else { throw unknownQueue }
         // Where it has gone on meanwhile, what it plays and what was before that is no longer to come.
         let passed = there.first.flatMap { current in items.firstIndex { $0.token == current.token } }
         let wanted = passed.map { Array(items[($0 + 1)...]) } ?? items
@@ -32,7 +29,7 @@ extension CastRouteSession {
         let heldTokens = held.map(\.token)
         let missing = wanted.filter { !heldTokens.contains($0.token) }
         if !missing.isEmpty {
-            let insertion = CastQueueInsertion(items: missing.map(Self.queueItem), place: place)
+            let insertion = CastQueueInsertion(items: missing.map(queueItem), place: place)
             try await edit(.queueInsert(mediaSessionID: id, insertion))
         }
         // New ones are at the end: where they belong between others, all are put in order.
@@ -49,11 +46,11 @@ extension CastRouteSession {
         return ids.count == wanted.count ? ids : nil
     }
 
-    private static func queueItem(_ media: PullMedia) -> CastQueueItem {
-        let load = CastLoad(media, autoplay: true)
+    private func queueItem(_ media: PullMedia) -> CastQueueItem {
+        let load = CastLoad(media, autoplay: true, choosing: images)
         return CastQueueItem(
             media: load.media, autoplay: true, startTime: media.start > .zero ? media.start.seconds : nil,
-            preloadTime: preloadTime, activeTrackIDs: load.activeTrackIDs)
+            preloadTime: Self.preloadTime, activeTrackIDs: load.activeTrackIDs)
     }
 
     private func edit(_ request: CastMediaRequest) async throws {
@@ -75,23 +72,60 @@ extension CastRouteSession {
             retry: .now)
     }
 
-    /// Asks until the order and the items from the current one on are known; a device that does not answer such
+    /// Of a queue that the device has not told of: it may do so later, or never.
+    private var unknownQueue: RouterError {
+        if state.media.queue.isPartial || silences > 1 {
+            return RouterError(
+                .unsupported, "it does not tell what it holds", hint: "Items are loaded one by one", scope: .command)
+        }
+        return RouterError(
+            .timeout, "\(errors.name) has not told what it holds yet", hint: "Items are loaded one by one",
+            scope: .command, retry: .later)
+    }
+
+    /// How long a call waits for the device to tell of its queue, in nanoseconds: commands wait behind it. What it tells
+    /// later is news like any other.
+    private static let patience: Int64 = 500_000_000
+
+    /// Asks until the order and the items from the current one on are known. A device that does not answer such
     /// questions is left in peace.
     func knowQueue() async throws {
-        for _ in 0..<6 {
-            take(await session.current)
-            guard state.upcoming(tokens) == nil, let id = state.media.currentID,
-                let question = state.media.queue.question(radius: CastTokens.windowLimit)
-            else { return }
-            switch await session.media(Self.request(question, id)).result() {
-            case .completed: continue
-            case .cancelled: throw cancelled()
-            case .failed(.connectionLost(let error)): throw ending ? cancelled() : errors.lost(error)
-            default:
-                take(await session.current)
-                return
-            }
+        take(await session.current)
+        guard state.upcoming(tokens) == nil else {
+            silences = 0
+            return
         }
+        lastQuestion = nil
+        let states = await session.states()
+        let clock = clock
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.watchQueue(states) }
+            group.addTask { try? await clock.sleep(nanoseconds: Self.patience) }
+            await group.next()
+            group.cancelAll()
+        }
+        take(await session.current)
+        if case .closed(let reason) = state.connection { throw ending ? cancelled() : errors.lost(reason) }
+        if ending { throw cancelled() }
+        silences = state.upcoming(tokens) == nil ? silences + 1 : 0
+    }
+
+    private func watchQueue(_ states: AsyncStream<CastSessionState>) async {
+        for await state in states {
+            take(state)
+            guard self.state.upcoming(tokens) == nil, !ending, let id = self.state.media.currentID else { return }
+            let question = self.state.media.queue.question(radius: CastTokens.windowLimit)
+            // Nothing to ask, and not known: it has refused to say.
+            if question == nil, self.state.media.queue.isPartial { return }
+            await ask(question, id)
+        }
+    }
+
+    /// Asked once: a device that gives no answer is not asked at each of its statuses.
+    private func ask(_ question: CastQueueMirror.Question?, _ id: Int) async {
+        guard question != lastQuestion else { return }
+        lastQuestion = question
+        if let question { _ = await session.media(Self.request(question, id)) }
     }
 
     static func request(_ question: CastQueueMirror.Question, _ id: Int) -> CastMediaRequest {
@@ -106,11 +140,7 @@ extension CastRouteSession {
         guard let loaded, loaded.started, let id = loaded.mediaSessionID, state.media.currentID == id,
             state.media[id]?.hasEnded == false, descriptor.capabilities.has(.queueOnDevice)
         else { return }
-        let question = state.media.queue.question(radius: CastTokens.windowLimit)
-        // Asked once: a device that gives no answer is not asked at each of its statuses.
-        guard question != lastQuestion else { return }
-        lastQuestion = question
-        if let question { _ = await session.media(Self.request(question, id)) }
+        await ask(state.media.queue.question(radius: CastTokens.windowLimit), id)
     }
 
     /// What the device is found to play when its session is joined again.

@@ -8,7 +8,7 @@ actor CastRouteSession: RouteSession {
     private nonisolated let latest: LatestValue<RouteSessionUpdate>
     let session: CastSession
     private let appID: String
-    private let clock: any HostClock
+    let clock: any HostClock
     let errors: CastErrors
     private let mapping: CastUpdates
     /// Whether the app is ours to stop: started by this session, or by the one that it takes up again.
@@ -17,6 +17,9 @@ actor CastRouteSession: RouteSession {
     var loaded: CastLoaded?
     var tokens = CastTokens()
     var lastQuestion: CastQueueMirror.Question?
+    /// Calls in a row in which the device told nothing of its queue.
+    var silences = 0
+    let images: any ImageChoosing
     private(set) var ending = false
     /// Whether the session that a rejoin token names was joined.
     private let rejoined: Bool
@@ -29,9 +32,10 @@ actor CastRouteSession: RouteSession {
 
     init(
         session: CastSession, endpoint: Endpoint, appID: String, app: CastAppSession?, rejoin: CastRejoinToken?,
-        volume: CastVolume?, clock: any HostClock, errors: CastErrors
+        volume: CastVolume?, clock: any HostClock, errors: CastErrors, images: any ImageChoosing
     ) {
         self.session = session
+        self.images = images
         self.appID = appID
         self.clock = clock
         self.errors = errors
@@ -81,7 +85,7 @@ actor CastRouteSession: RouteSession {
             throw RouterError(
                 .unsupported, "a Cast device fetches a URL and takes no packets", hint: "Hand it a URL", scope: .item)
         }
-        try await load(item, by: .load(CastLoad(item, autoplay: autoplay)))
+        try await load(item, by: .load(CastLoad(item, autoplay: autoplay, choosing: images)))
     }
 
     /// Loads by this request, and returns when the device plays or holds it ready.
@@ -191,23 +195,22 @@ actor CastRouteSession: RouteSession {
             // Nothing plays: that is what stop is for.
             return command == .stop ? .succeeded : .noActionableItem
         }
-        let commands = status.supportedMediaCommands
         switch command {
         case .play: return try await ask(.play(mediaSessionID: id), doing: "playing")
         case .pause:
-            if let commands, !commands.contains(.pause) { return .unsupported }
+            if let refusal = refusal(.pause, status, "pausing") { return refusal }
             return try await ask(.pause(mediaSessionID: id), doing: "pausing")
         case .seek(let time, let resume):
-            if let commands, !commands.contains(.seek) { return .unsupported }
+            if let refusal = refusal(.seek, status, "seeking") { return refusal }
             return try await ask(
                 .seek(mediaSessionID: id, position: max(0, time.seconds), resume: resume ? .start : .pause),
                 doing: "seeking")
         case .stop: return try await ask(.stop(mediaSessionID: id), doing: "stopping")
         case .setRate(let rate):
-            if let commands, !commands.contains(.playbackRate) { return .unsupported }
+            if let refusal = refusal(.playbackRate, status, "changing the speed") { return refusal }
             return try await ask(.setPlaybackRate(mediaSessionID: id, rate), doing: "changing the speed")
         case .selectTracks(let tracks):
-            if let commands, !commands.contains(.editTracks) { return .unsupported }
+            if let refusal = refusal(.editTracks, status, "choosing tracks") { return refusal }
             return try await ask(
                 .editTracks(mediaSessionID: id, CastTracksEdit(activeTrackIDs: tracks)), doing: "choosing tracks")
         case .skipAd:
@@ -217,6 +220,14 @@ actor CastRouteSession: RouteSession {
             let update = CastQueueUpdate(repeatMode: mode == .off ? .off : mode == .one ? .single : .all)
             return try await ask(.queueUpdate(mediaSessionID: id, update), doing: "setting how the queue repeats")
         }
+    }
+
+    /// Of what the item that plays does not take, as the device says itself.
+    private func refusal(
+        _ command: CastMediaCommands, _ status: CastMediaStatus, _ doing: String
+    ) -> CommandOutcome? {
+        guard let commands = status.supportedMediaCommands, !commands.contains(command) else { return nil }
+        return .failed(errors.notTaken(doing, live: status.media?.streamType == .live))
     }
 
     private func ask(_ request: CastMediaRequest, doing: String) async throws -> CommandOutcome {
@@ -258,10 +269,23 @@ actor CastRouteSession: RouteSession {
                 .unavailable, "nothing plays on \(errors.name)", hint: "Play something first", scope: .command)
         }
         if status.volume?.level != volume.level.value {
-            _ = try await ask(.setVolume(mediaSessionID: id, level: volume.level.value), doing: "setting the volume")
+            if case .failed(let error)? = refusal(.streamVolume, status, "setting the volume of the stream") {
+                throw error
+            }
+            try await setStream(.setVolume(mediaSessionID: id, level: volume.level.value))
         }
         if status.volume?.muted ?? false != volume.muted {
-            _ = try await ask(.setMuted(mediaSessionID: id, volume.muted), doing: "muting")
+            if case .failed(let error)? = refusal(.streamMute, status, "muting the stream") { throw error }
+            try await setStream(.setMuted(mediaSessionID: id, volume.muted))
+        }
+    }
+
+    private func setStream(_ request: CastMediaRequest) async throws {
+        let doing = "setting the volume of the stream"
+        switch try await ask(request, doing: doing) {
+        case .failed(let error): throw error
+        case .timedOut: throw errors.request(.timedOut, doing: doing)
+        default: break
         }
     }
 

@@ -37,6 +37,7 @@ extension MediaLibrary {
             token: token, url: "\(base)/media/\(token.rawValue)/\(Self.urlName(item.source))",
             contentType: facts.contentType, live: facts.live, metadata: item.metadata.filled(from: facts.metadata),
             start: item.start)
+        if let notice = try await portNotice() { media.notices.append(notice) }
         try await addPictures(to: &media, of: item.source, hasArtwork: facts.hasArtwork, receiver)
         let sidecars = facts.hasVideo ? SidecarSubtitles.find(beside: path) : SidecarSubtitles()
         try await addTracks(
@@ -168,6 +169,16 @@ extension MediaLibrary {
         }
         let host = local.contains(":") ? "[\(local)]" : local
         return "http://\(host):\(try await runningServer.port())"
+    }
+
+    /// Said where receivers fetch from another port than the one that a firewall was opened for.
+    private func portNotice() async throws -> Notice? {
+        let (wanted, port) = (configuration.serverPort, try await runningServer.port())
+        guard wanted != 0, port != wanted else { return nil }
+        return Notice(
+            .warning, "port \(wanted) for media is taken by another program: receivers fetch from port \(port)",
+            hint: "Let port \(port) through the firewall too, end the other program, or set another port (media: port:)"
+        )
     }
 
     /// What an address is. Where only the receiver may be able to fetch it, what its name says has to do.

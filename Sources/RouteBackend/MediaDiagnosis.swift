@@ -59,7 +59,11 @@ public struct MediaDiagnosis: Sendable, Hashable {
 
     private var ofOurs: RouterError {
         let asked = asked
-        guard !asked.isEmpty else { return neverFetched }
+        guard !asked.isEmpty else {
+            // The type that it is told of may be enough for a refusal.
+            let refusal = failure == .unsupported ? formatRefusal(sure: true) ?? formatRefusal(sure: false) : nil
+            return refusal ?? neverFetched
+        }
         let served = asked.filter { (200..<300).contains($0.key.status) || $0.key.status == 304 }
         if let blocked = asked.last(where: { $0.key.origin != nil && !$0.key.allowedOrigin }) {
             return crossOrigin(blocked.key.origin ?? "")

@@ -46,11 +46,13 @@ public struct PlayableFormats: Sendable, Hashable {
 
     /// The Default Media Receiver on a device with a screen (`Protocols/cast`, “What plays”).
     public static let castScreen = PlayableFormats(
-        containers: castAudio.union(["video/mp4", "video/webm", "image/jpeg", "image/png", "image/gif", "image/webp"]),
+        containers: castAudio.union([
+            "video/mp4", "video/webm", "image/jpeg", "image/png", "image/apng", "image/gif", "image/webp", "image/bmp",
+        ]),
         someContainers: ["audio/x-matroska", "video/x-matroska", "video/mp2t", "video/quicktime"],
-        audioCodecs: castAudioCodecs, someAudioCodecs: ["ac3", "eac3"], videoCodecs: ["h264", "vp8"],
-        someVideoCodecs: ["vp9", "hevc", "av1"],
-        summary: "MP4 (H.264 with AAC or MP3), WebM (VP8 with Vorbis or Opus), MP3, FLAC, Ogg and WAV")
+        audioCodecs: castAudioCodecs, someAudioCodecs: ["ac3", "eac3"], videoCodecs: ["h264"],
+        someVideoCodecs: ["vp8", "vp9", "hevc", "av1"],
+        summary: "MP4 (H.264 with AAC or MP3), MP3, FLAC, Ogg and WAV; some models WebM (VP8 or VP9) and HEVC")
 
     public func verdict(container: String) -> Verdict {
         Self.verdict(container, sure: containers, some: someContainers)

@@ -13,6 +13,8 @@ struct BackendContext: Sendable {
     var logger: Logger
     /// How Cast devices are checked.
     var castIdentity: CastIdentityPolicy
+    /// Chooses among an item's pictures.
+    var images: any ImageChoosing
 }
 
 /// The backends of this product. Adding one is adding a row.
@@ -25,7 +27,8 @@ enum BackendRegistry {
     static let rows: [Row] = [
         Row(family: .airplay) { AirPlayProvider(clock: $0.clock, pacer: $0.pacer, logger: $0.logger) },
         Row(family: .cast) {
-            CastProvider(clock: $0.clock, logger: $0.logger, identity: $0.castIdentity, pacer: $0.pacer)
+            CastProvider(
+                clock: $0.clock, logger: $0.logger, identity: $0.castIdentity, pacer: $0.pacer, images: $0.images)
         },
     ]
 }

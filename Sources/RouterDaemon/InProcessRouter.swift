@@ -21,14 +21,14 @@ public enum InProcessRouter {
         let store = try openStore(setup)
         let context = BackendContext(
             clock: clock, pacer: try pacer(setup.logger), logger: setup.logger,
-            castIdentity: try setup.configuration.cast.policy(pins: StoredCastPins(store: store)))
+            castIdentity: try setup.configuration.cast.policy(pins: StoredCastPins(store: store)), images: setup.images)
         let providers = BackendRegistry.rows.map { $0.make(context) }
         let stated = try statedEndpoints(setup, providers: providers)
         let media = MediaLibrary(
             configuration: MediaConfiguration(
                 ffmpeg: setup.configuration.ffmpeg, ffprobe: setup.configuration.ffprobe,
                 serverPort: setup.configuration.mediaPort),
-            clock: clock, logger: setup.logger)
+            clock: clock, logger: setup.logger, images: setup.imageCache)
         let engine = RouterEngine(
             providers: providers, browsing: setup.discovers ? AvahiBrowser() : nil, media: media,
             store: store, clock: clock,

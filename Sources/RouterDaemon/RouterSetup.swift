@@ -21,6 +21,10 @@ public struct RouterSetup: Sendable {
     public var say: @Sendable (Notice) -> Void
     /// Whether to look for devices on the network.
     public var discovers: Bool
+    /// Chooses the picture that a device draws (C18).
+    public var images: any ImageChoosing = FittingImage()
+    /// Pictures of the web; nil makes a cache of the usual size.
+    public var imageCache: (any ImageCaching)?
 
     public init(
         configuration: RouterConfiguration = RouterConfiguration(), deviceURIs: [String] = [], storePath: String? = nil,

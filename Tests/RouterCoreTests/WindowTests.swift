@@ -141,10 +141,11 @@ struct WindowTests {
             let first = try await house.play(["one", "two", "three"], in: ["Lounge"])
             let lounge = try house.lounge()
             #expect(await house.holds(2, in: lounge))
-            // What is learnt of an item is a change too.
+            // What is learnt of an item meanwhile makes nobody's edit out of date.
+            let version = first.queue.version
             #expect(
                 await eventually { await house.session()?.queue.items.allSatisfy { $0.metadata.title != nil } == true })
-            let version = try #require(await house.session()?.queue.version)
+            #expect(await house.session()?.queue.version == version)
             let edited = try await house.engine.edit(
                 .playNext(["four"]), session: nil, ifVersion: version, workingDirectory: "/")
             #expect(edited.items.map(\.source.label) == ["one", "four", "two", "three"])
@@ -229,6 +230,34 @@ struct WindowTests {
             await #expect(throws: RouterError.self) {
                 try await house.engine.perform(.rate(1.5), session: nil, origin: .cli)
             }
+        }
+    }
+
+    @Test("C14 a report from before a command, or of the same instant, does not undo the commanded rate")
+    func staleReport() async throws {
+        try await House.twoWithQueues().live { house in
+            _ = try await house.play(["one"], in: ["Lounge"])
+            let lounge = try house.lounge()
+            let before = house.clock.now()
+            house.clock.advance(seconds: 1)
+            _ = try await house.engine.perform(.rate(1.5), session: nil, origin: .cli)
+            let now = house.clock.now()
+            func position() async -> MediaTime? { await house.session()?.position }
+            for (instant, level) in [(before, 0.1), (now, 0.2)] {
+                lounge.reports {
+                    $0.position = ReportedPosition(time: MediaTime(seconds: 7), instant: instant, rate: 1)
+                    $0.volume = VolumeState(level: VolumePosition(level))
+                }
+                // Taken up: the volume of the same report is seen.
+                #expect(
+                    await eventually { await house.session()?.members[0].volume?.level == VolumePosition(level) })
+                #expect((await position()?.seconds ?? 7) < 5)
+            }
+            house.clock.advance(seconds: 1)
+            let later = house.clock.now()
+            lounge.reports { $0.position = ReportedPosition(time: MediaTime(seconds: 7), instant: later, rate: 1.5) }
+            #expect(await eventually { await position() == MediaTime(seconds: 7) })
+            #expect(await house.session()?.anchor?.rate == 1.5)
         }
     }
 

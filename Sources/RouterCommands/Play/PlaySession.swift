@@ -134,7 +134,8 @@ struct PlaySession: Sendable {
                         // A command may take as long as a device does; the picture goes on meanwhile.
                         group.addTask { [control] in
                             do {
-                                _ = try await control.perform(command, session: id, origin: .cli)
+                                let result = try await control.perform(command, session: id, origin: .cli)
+                                if case .failed(let error) = result.outcome { throw error }
                             } catch let error as RouterError {
                                 let notice = Notice(.warning, error.message, hint: error.hint)
                                 continuation.yield(.event(RouterEvent(sequence: 0, body: .notice(notice))))

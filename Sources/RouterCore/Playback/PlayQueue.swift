@@ -1,6 +1,7 @@
 import RouteModel
 
-/// The queue of one session: the truth that devices get a view of. Every change counts the version up.
+/// The queue of one session: the truth that devices get a view of. Every change of what is played, and in which order,
+/// counts the version up.
 struct PlayQueue: Sendable, Equatable {
     private(set) var items: [QueueItem]
     private(set) var current: ItemID?
@@ -76,13 +77,13 @@ struct PlayQueue: Sendable, Equatable {
         version += 1
     }
 
-    /// What is learnt of an item when it is probed fills in what its playlist left out.
+    /// What is learnt of an item when it is probed fills in what its playlist left out. The version stays: nobody's edit
+    /// is out of date by a title.
     mutating func enrich(_ id: ItemID, _ metadata: MediaMetadata) {
         guard let index = index(id) else { return }
         let filled = items[index].metadata.filled(from: metadata)
         guard filled != items[index].metadata else { return }
         items[index].metadata = filled
-        version += 1
     }
 
     // MARK: Shuffle

@@ -53,6 +53,7 @@ extension PlaybackSession {
         let outcome = try await each(alivePush + alivePull) { try await $0.perform(.pause) }
         guard !ended else { return .superseded }
         if outcome.isError { return outcome }
+        commandedAt = now
         if run?.timeline != nil {
             let frame = run?.frame(at: now) ?? 0
             run?.pausedFrame = frame
@@ -73,11 +74,13 @@ extension PlaybackSession {
         guard mediaState == .paused else { return mediaState == .playing ? .succeeded : .noActionableItem }
         try reachable()
         let push = alivePush
+        let asked = clock.now()
         var outcome = CommandOutcome.succeeded
         if push.isEmpty {
             outcome = try await each(alivePull) { try await $0.perform(.play(nil, fromFrame: 0)) }
             guard !ended else { return .superseded }
             if outcome.isError { return outcome }
+            commandedAt = asked
             anchor?.instant = clock.now()
             anchor?.rate = rate
         } else {
@@ -134,10 +137,12 @@ extension PlaybackSession {
         }
         if alivePush.isEmpty {
             let resume = mediaState != .paused
+            let asked = clock.now()
             let outcome = try await each(alivePull) { try await $0.perform(.seek(to: time, resume: resume)) }
             // The device may have gone on to its next item meanwhile.
             guard !ended, queue.current == item.id else { return .superseded }
             if outcome.isError { return outcome }
+            commandedAt = asked
             anchor = PlaybackAnchor(
                 item: item.id, time: time, instant: clock.now(), rate: resume ? rate : 0, quality: .estimated,
                 duration: duration)

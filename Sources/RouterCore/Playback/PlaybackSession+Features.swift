@@ -27,6 +27,7 @@ extension PlaybackSession {
         guard !ended else { return .superseded }
         if outcome.isError { return outcome }
         rate = wanted
+        commandedAt = now
         if let current = anchor, current.rate != 0 {
             anchor?.time = current.position(at: now)
             anchor?.instant = now

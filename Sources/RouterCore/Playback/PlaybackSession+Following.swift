@@ -141,6 +141,7 @@ extension PlaybackSession {
         let reported = PlaybackAnchor(
             item: item, time: position.time, instant: position.instant,
             rate: update.media == .playing ? position.rate : 0, quality: .deviceReported, duration: duration)
+        guard !isStale(reported) else { return }
         if let anchor, anchor.item == item, anchor.rate == reported.rate, anchor.duration == reported.duration,
             anchor.quality != .estimated
         {
@@ -149,6 +150,14 @@ extension PlaybackSession {
             if abs(drift.seconds) < 0.3 { return }
         }
         anchor = reported
+    }
+
+    /// Whether a report is from before the last command, and undoes it. Of the very instant, it is one that plays on at
+    /// the speed of before.
+    private func isStale(_ reported: PlaybackAnchor) -> Bool {
+        guard let anchor, anchor.item == reported.item, reported.instant <= commandedAt else { return false }
+        return reported.instant < commandedAt
+            || (anchor.rate != reported.rate && anchor.rate != 0 && reported.rate != 0)
     }
 
     /// A fetching room is through with an item. When all are (or have had time to be), the next one is loaded.

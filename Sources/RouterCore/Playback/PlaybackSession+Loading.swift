@@ -88,6 +88,7 @@ extension PlaybackSession {
             media.start = start
             media.rate = rate
             members[index].loadedURL = media
+            await tell(media.notices)
             await load(index, .pull(media), timeline: nil, autoplay: autoplay)
         } catch {
             members[index].loading = false
@@ -125,6 +126,17 @@ extension PlaybackSession {
         members[index].loading = false
         if members[index].generation == generation { members[index].calls += 1 }
     }
+
+    /// Each is told once in a session: several rooms, and several items, may have the same to say.
+    private func tell(_ notices: [Notice]) async {
+        for notice in notices where !told.contains(notice.message) {
+            if told.count >= Self.toldLimit { told.removeFirst() }
+            told.append(notice.message)
+            await environment.notice(notice)
+        }
+    }
+
+    private static let toldLimit = 32
 
     func token(for item: QueueItem) async -> MediaToken {
         if let token = tokens[item.id] { return token }

@@ -80,7 +80,8 @@ extension PlaybackSession {
 
     private func upcomingFailed(_ index: Int, _ error: RouterError) async {
         members[index].window = nil
-        guard ![.cancelled, .routeLost, .commandSuperseded].contains(error.code) else { return }
+        // It may tell yet what it holds, and is filled then.
+        guard ![.cancelled, .routeLost, .commandSuperseded, .timeout].contains(error.code) else { return }
         // It plays on, item by item.
         members[index].refusesQueue = true
         await notice(

@@ -20,10 +20,14 @@ actor PlaybackSession {
     var anchor: PlaybackAnchor?
     /// Media tokens of items, minted when first needed and withdrawn at the end.
     var tokens: [ItemID: MediaToken] = [:]
+    /// Notices that came with items, the newest last.
+    var told: [String] = []
     var consecutiveFailures = 0
     var lastItemError: RouterError?
     var ownership = SessionOwnership.ours
     var rate: Double
+    /// When the last command was given that the position depends on: what a device reported before says nothing of it.
+    var commandedAt = Int64.min
     var ending = false
     var ended = false
     /// What plays goes on without us.

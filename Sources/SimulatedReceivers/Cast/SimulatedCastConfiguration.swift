@@ -228,6 +228,8 @@ public struct SimulatedCastFaults: Sendable, Hashable {
     public var loadFailureData: JSONValue?
     /// Refuses every media command after the load with INVALID_REQUEST and this reason.
     public var mediaCommandFails: String?
+    /// Gives no answer to questions about its queue, not even a refusal.
+    public var ignoresQueueQuestions = false
     /// Sends this length instead of its first frame: 0, or 4 GiB less one.
     public var firstFrameLength: UInt32?
     /// Of Cast Streaming.
