@@ -45,6 +45,7 @@ public actor RouterEngine: RouterControlling {
     private var discovery: [String: DiscoveryState] = [:]
     private var discovering = false
     private var admittedStated = false
+    private var admission = CommandLane()
     private let changes = LatestValue(0)
     private var sessionsByID: [SessionID: PlaybackSession] = [:]
     private var snapshots: [SessionID: SessionSnapshot] = [:]
@@ -89,8 +90,11 @@ public actor RouterEngine: RouterControlling {
 
     private func admitStated() async {
         guard !admittedStated else { return }
-        admittedStated = true
+        if !admission.enter() { await withCheckedContinuation { admission.enqueue($0) } }
+        defer { admission.leave() }
+        guard !admittedStated else { return }
         for endpoint in configuration.stated { await admit(endpoint) }
+        admittedStated = true
     }
 
     private func discover() async {

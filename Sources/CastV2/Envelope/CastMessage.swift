@@ -24,6 +24,16 @@ public struct CastMessage: Sendable, Hashable {
     public var text: String? {
         if case .text(let text) = payload { text } else { nil }
     }
+
+    /// The `type` of a JSON payload, for logs, which show no more of it.
+    var kind: String {
+        switch payload {
+        case .text(let text):
+            let json = CastJSON(text: text)
+            return String((json?["type"].string ?? json?["responseType"].string ?? "text").prefix(64))
+        case .binary(let bytes): return "\(bytes.count) bytes"
+        }
+    }
 }
 
 /// Well-known ends of a channel.

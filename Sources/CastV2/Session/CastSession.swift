@@ -225,7 +225,9 @@ public actor CastSession {
     // MARK: Events
 
     private func received(_ message: CastMessage) async {
-        logger.trace("received", metadata: ["namespace": "\(message.namespace)", "source": "\(message.sourceID)"])
+        logger.trace(
+            "received \(message.kind)",
+            metadata: ["namespace": "\(message.namespace)", "source": "\(message.sourceID)"])
         await apply(machine.received(message, now: clock.now()))
     }
 
@@ -258,6 +260,13 @@ public actor CastSession {
                 }
                 news = true
             }
+        }
+        // A device that does not read gets no more answers to its heartbeats.
+        if !connection.takesMore { outgoing.removeAll { $0.namespace == CastNamespace.heartbeat } }
+        for message in outgoing {
+            logger.trace(
+                "sent \(message.kind)",
+                metadata: ["namespace": "\(message.namespace)", "destination": "\(message.destinationID)"])
         }
         // Nothing leaves the machine that cannot be sent, so that this has no error to tell.
         try? connection.send(outgoing)

@@ -43,6 +43,18 @@ extension PlaybackSession {
             .unsupported, "a speed of \(rate) is out of range", hint: "Choose from 0.5 to 2", scope: .command)
     }
 
+    /// Rooms that cannot play at the speed that was asked for, at the start.
+    func tellNormalSpeed() async {
+        guard rate != 1 else { return }
+        let unable = members.indices.filter { members[$0].alive && !has(.rate, $0) }
+        for index in unable {
+            await notice(
+                .warning, "\(members[index].name) plays at normal speed: it cannot change it",
+                hint: "Play it by Cast, where a receiver can", member: index)
+        }
+        if !members.indices.contains(where: { members[$0].alive && has(.rate, $0) }) { rate = 1 }
+    }
+
     /// A device begins each item at its own speed: where that is not the session's, it is told.
     func keepRate(_ index: Int) {
         guard rate != 1, let session = members[index].session, has(.rate, index),

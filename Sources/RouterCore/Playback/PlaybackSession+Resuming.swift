@@ -155,7 +155,10 @@ extension PlaybackSession {
         var item = begun
         var time = old.time + MediaTime(nanoseconds: Int64(Double(max(0, now - old.instant)) * old.rate))
         var duration = old.duration ?? item.metadata.duration
-        while let length = duration, length > .zero, time >= length, let next = queue.item(after: item.id) {
+        // An item that begins at its end, again and again, would take no time.
+        while let length = duration, length > .zero, time >= length, let next = queue.item(after: item.id),
+            next.start < length
+        {
             time = time - length + next.start
             item = next
             duration = next.metadata.duration

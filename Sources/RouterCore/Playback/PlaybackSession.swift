@@ -153,6 +153,7 @@ actor PlaybackSession {
             await settleVolume(index)
             await rememberEndpoints(members[index])
         }
+        await tellNormalSpeed()
         await remember()
         await publish()
         fillWindows()
@@ -391,7 +392,10 @@ actor PlaybackSession {
             }, anchor: anchor, rate: rate)
         do {
             try await store.saveQueue(queue, session: id)
+            guard !ended else { return }
             try await store.saveSession(record)
+            // It may have ended meanwhile, and what was written last would bring it back.
+            if ended, !left { try await store.removeSession(id) }
         } catch {
             // Playing goes on without: the person is told once.
             if !storageFailureTold {
