@@ -44,6 +44,22 @@ struct StreamingTests {
         }
     }
 
+    @Test("R5 a receiver that is slow to report at first is no reason for a hole in the sound")
+    func busyAtFirst() async throws {
+        try await Streaming.withDevices(configure: { $1.faults.streaming.busyAtFirst = .milliseconds(1_160) }) {
+            devices in
+            try await Streaming.withFeed(seconds: 6) { feed in
+                let timeline = try await Streaming.play(feed, on: devices)
+                #expect(await devices[0].isFinished())
+                let record = await devices[0].receiver.streamingRecord()
+                let late = try Streaming.lateness(record, timeline)
+                #expect(record.glitches == 0 && record.audio.missedFrames == 0)
+                // The tone's period is 10 ms, and what is followed in small steps is far less.
+                #expect(!late.isEmpty && late.allSatisfy { abs($0) < 4_000_000 })
+            }
+        }
+    }
+
     @Test("R5 two receivers play within a millisecond of each other, however they lose")
     func together() async throws {
         var losing = CastStreamingFaults()
