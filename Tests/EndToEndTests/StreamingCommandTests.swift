@@ -102,7 +102,8 @@ struct StreamingCommandTests {
         } ?? .infinity
     }
 
-    /// Tenths of a millisecond on an idle machine; the receivers' own clocks, set over the network, err by more on a busy one.
+    /// Tenths of a millisecond on an idle machine; the receivers' own clocks, set over the network, err by more on a
+    /// busy one.
     @Test("AirPlay and Cast Streaming in one session are heard within 5 ms of each other")
     func together() async throws {
         let sound = try TwoTones()
