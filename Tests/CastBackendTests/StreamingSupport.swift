@@ -147,6 +147,11 @@ enum Streaming {
     }
 
     static func play(_ feed: any AudioFeed, on devices: [Device]) async throws -> Timeline {
+        // How long a decoder takes to begin is no matter of the stream.
+        for device in devices {
+            guard case .push(let needs) = device.session.descriptor.delivery else { continue }
+            _ = try await feed.packets(needs.format, from: 0).next()
+        }
         let timeline = Timeline(hostNanoseconds: Self.clock.now() + 800_000_000, mediaTime: .zero)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in devices {

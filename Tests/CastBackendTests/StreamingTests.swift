@@ -34,12 +34,30 @@ struct StreamingTests {
                 await devices[0].session.end(.stop)
                 print("cast-streaming", "sender:", devices[0].report.lines.joined(separator: "; "))
                 #expect(record.audio.missedFrames == 0 && record.lostFrames == 0 && record.glitches == 0)
+                // What was not sent is no loss, and a hole all the same.
+                #expect(record.audio.frames >= Self.seconds * 50, "\(record.unsentFrames) frames of silence")
                 #expect(record.audio.refusedPackets == 0 && record.audio.undecodableFrames == 0)
                 #expect(record.malformedDatagrams == 0)
                 #expect(record.heardFrames >= Self.seconds * 48_000)
                 #expect(record.playoutDelay == 400)
                 #expect(late.count >= Self.seconds - 2 && worst < 1_000_000)
                 #expect((share > 0) == (record.lostDatagrams > 0))
+            }
+        }
+    }
+
+    @Test("R5 a receiver that is slow to report at first is no reason for a hole in the sound")
+    func busyAtFirst() async throws {
+        try await Streaming.withDevices(configure: { $1.faults.streaming.busyAtFirst = .milliseconds(1_160) }) {
+            devices in
+            try await Streaming.withFeed(seconds: 6) { feed in
+                let timeline = try await Streaming.play(feed, on: devices)
+                #expect(await devices[0].isFinished())
+                let record = await devices[0].receiver.streamingRecord()
+                let late = try Streaming.lateness(record, timeline)
+                #expect(record.glitches == 0 && record.audio.missedFrames == 0)
+                // The tone's period is 10 ms, and what is followed in small steps is far less.
+                #expect(!late.isEmpty && late.allSatisfy { abs($0) < 4_000_000 })
             }
         }
     }

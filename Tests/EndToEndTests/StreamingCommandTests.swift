@@ -102,7 +102,9 @@ struct StreamingCommandTests {
         } ?? .infinity
     }
 
-    @Test("AirPlay and Cast Streaming in one session are heard within 2 ms of each other")
+    /// Tenths of a millisecond on an idle machine; the receivers' own clocks, set over the network, err by more on a
+    /// busy one.
+    @Test("AirPlay and Cast Streaming in one session are heard within 5 ms of each other")
     func together() async throws {
         let sound = try TwoTones()
         defer { sound.remove() }
@@ -138,7 +140,7 @@ struct StreamingCommandTests {
         print(
             "cast-streaming", "with=raop", "marks=\(theirs.count)+\(ours.count)",
             "skew=\(Int((skews.min() ?? 0) * 1e6))…\(Int((skews.max() ?? 0) * 1e6))us")
-        #expect(theirs.count >= 2 && ours.count >= 5 && worst < 0.002)
+        #expect(theirs.count >= 2 && ours.count >= 5 && worst < 0.005)
         #expect(streamed.audio.missedFrames == 0)
     }
 

@@ -256,8 +256,9 @@ struct StreamSenderTests {
         // A network that only seems slow tears no hole into the sound.
         #expect(update(agreed, 179 * Self.millisecond) && correction.current == 500_000)
         #expect(update(agreed, 0) && correction.current == 0)
-        #expect(update(agreed, 30 * Self.millisecond, heard: false) && correction.current == 30 * Self.millisecond)
-        #expect(!update(agreed, 30 * Self.millisecond))
-        #expect(update(agreed, 10 * Self.millisecond) && correction.current == 29_500_000)
+        #expect(update(agreed, 579 * Self.millisecond, heard: false) && correction.current == 500_000)
+        #expect(update(agreed, 20 * Self.millisecond, heard: false) && correction.current == 20 * Self.millisecond)
+        #expect(!update(agreed, 20 * Self.millisecond))
+        #expect(update(agreed, 10 * Self.millisecond) && correction.current == 19_500_000)
     }
 }

@@ -59,7 +59,8 @@ struct CastRoundTrips: Sendable {
 /// While sound is heard, each change of it is heard too. So what is measured with an error, the network, is followed in
 /// steps too small for that; what the receiver says of itself, and has done by then, at once where it is much.
 public struct CastDelayCorrection: Sendable, Hashable {
-    /// A difference that the receiver tells of is made up for at once beyond this; else in steps that nobody hears.
+    /// A difference that the receiver tells of is made up for at once beyond this; else in steps that nobody hears. Of a
+    /// network, more than this is at first more likely a busy machine.
     public static let jump: Int64 = 20_000_000
     public static let step: Int64 = 500_000
     /// What is no more than noise.
@@ -79,14 +80,14 @@ public struct CastDelayCorrection: Sendable, Hashable {
     ///   - delay: nanoseconds from capture to being heard, as the receiver says; nil: not known.
     ///   - network: nanoseconds of the way to it; nil: not known.
     ///   - agreed: nanoseconds that the sender counts with.
-    ///   - isHeard: sound comes out; where none does, everything is made up for at once.
+    ///   - isHeard: sound comes out; where none does, what is believed is made up for at once.
     public mutating func update(delay: Int64?, network: Int64?, agreed: Int64, isHeard: Bool) -> Bool {
         let before = current
         if let delay {
             let isMuch = abs(delay - agreed - told) > Self.jump
             Self.approach(delay - agreed, &told, atOnce: isMuch || !isHeard)
         }
-        if let network { Self.approach(network, &self.network, atOnce: !isHeard) }
+        if let network { Self.approach(network, &self.network, atOnce: !isHeard && network <= Self.jump) }
         return current != before
     }
 

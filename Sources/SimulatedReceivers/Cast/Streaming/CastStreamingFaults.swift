@@ -16,12 +16,21 @@ public struct CastStreamingFaults: Sendable, Hashable {
     public var refusesSecondOffer = false
     /// Sends no reports and no feedback.
     public var isSilent = false
+    /// By how much later than they say reports go out while a stream is younger than `busyNanoseconds`, as those of a
+    /// machine that is busy.
+    public var busyAtFirst: Duration = .zero
     /// Answers with a port on which nothing listens.
     public var portIsClosed = false
     /// What chances are drawn from: the same seed, the same losses.
     public var seed: UInt64 = 1
 
     static let reorderNanoseconds: Int64 = 20_000_000
+    static let busyNanoseconds: Int64 = 2_000_000_000
+
+    var holdNanoseconds: Int64 {
+        let hold = busyAtFirst.components
+        return hold.seconds * 1_000_000_000 + hold.attoseconds / 1_000_000_000
+    }
 
     public init() {}
 }

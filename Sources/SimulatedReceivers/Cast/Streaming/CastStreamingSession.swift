@@ -45,6 +45,10 @@ final class CastStreamingSession {
     private var pictures: [ShownPicture] = []
     /// Where reports go: whence the last packet of ours came.
     private var sender: SocketAddress?
+    private let startedAt: Int64
+    /// Reports that go out later, by a fault; at most `maximumHeld`.
+    private var held: [(due: Int64, report: [UInt8])] = []
+    private static let maximumHeld = 256
     private(set) var malformed = 0
     private(set) var foreign = 0
     private(set) var feedbacks = 0
@@ -56,6 +60,7 @@ final class CastStreamingSession {
         self.number = number
         self.datagrams = datagrams
         self.faults = faults
+        startedAt = now
         way = CastStreamingWay(faults)
         playout = CastAudioPlayout(framesOut: firstFrame)
         var decoders: (CastOpusDecoder?, CastVideoDecoder?)
@@ -147,10 +152,21 @@ final class CastStreamingSession {
         while let frame = audio?.machine.nextFrame(at: now) { hear(frame) }
         while let frame = video?.machine.nextFrame(at: now) { see(frame) }
         for report in [audio?.machine.feedback(at: now), video?.machine.feedback(at: now)].compactMap({ $0 }) {
-            guard !faults.isSilent, let sender else { continue }
-            feedbacks += 1
-            datagrams.send(CastRTCP.encode(report), to: sender)
+            guard !faults.isSilent else { continue }
+            if now - startedAt < CastStreamingFaults.busyNanoseconds, faults.holdNanoseconds > 0 {
+                guard held.count < Self.maximumHeld else { continue }
+                held.append((now + faults.holdNanoseconds, CastRTCP.encode(report)))
+            } else {
+                send(CastRTCP.encode(report))
+            }
         }
+        while let first = held.first, first.due <= now { send(held.removeFirst().report) }
+    }
+
+    private func send(_ report: [UInt8]) {
+        guard let sender else { return }
+        feedbacks += 1
+        datagrams.send(report, to: sender)
     }
 
     private func hear(_ frame: CastStreamMachine.Frame) {
