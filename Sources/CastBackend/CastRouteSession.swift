@@ -226,8 +226,11 @@ actor CastRouteSession: RouteSession {
     private func refusal(
         _ command: CastMediaCommands, _ status: CastMediaStatus, _ doing: String
     ) -> CommandOutcome? {
-        guard let commands = status.supportedMediaCommands, !commands.contains(command) else { return nil }
-        return .failed(errors.notTaken(doing, live: status.media?.streamType == .live))
+        let isLive = status.media?.streamType == .live
+        // A live stream plays and stops; one that can be gone back in can be held too (C11).
+        let isFixed = isLive && status.liveRange == nil && [.pause, .seek].contains(command)
+        let takes = status.supportedMediaCommands.map { $0.contains(command) } ?? true
+        return takes && !isFixed ? nil : .failed(errors.notTaken(doing, live: isLive))
     }
 
     private func ask(_ request: CastMediaRequest, doing: String) async throws -> CommandOutcome {

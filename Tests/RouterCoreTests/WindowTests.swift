@@ -199,7 +199,7 @@ struct WindowTests {
             _ = try await house.play(["one", "two"], in: ["Lounge"])
             let lounge = try house.lounge()
             lounge.reports(position: .zero)
-            #expect(await eventually { await house.session()?.anchor != nil })
+            #expect(await eventually { await house.session()?.anchor?.rate == 1 })
             _ = try await engine.perform(.rate(1.5), session: nil, origin: .cli)
             #expect(lounge.asked.contains(.perform(.setRate(1.5))))
             #expect(await house.session()?.anchor?.rate == 1.5)
@@ -238,6 +238,8 @@ struct WindowTests {
         try await House.twoWithQueues().live { house in
             _ = try await house.play(["one"], in: ["Lounge"])
             let lounge = try house.lounge()
+            lounge.reports(position: .zero)
+            #expect(await eventually { await house.session()?.anchor?.rate == 1 })
             let before = house.clock.now()
             house.clock.advance(seconds: 1)
             _ = try await house.engine.perform(.rate(1.5), session: nil, origin: .cli)

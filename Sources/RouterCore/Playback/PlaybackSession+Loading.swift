@@ -152,9 +152,14 @@ extension PlaybackSession {
     }
 
     /// A load failed. Before sound the room's next endpoint is tried; an item's own fault is the item's, not the room's.
-    func loadFailed(_ index: Int, _ error: RouterError) async {
+    func loadFailed(_ index: Int, _ failure: RouterError) async {
         guard !ended, members[index].phase != .failed else { return }
-        let isItems = [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code)
+        let error = await diagnosed(failure, in: index)
+        guard !ended, members[index].phase != .failed else { return }
+        let isItems =
+            [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code)
+            || ([.mediaUnreachable, .mediaForbidden].contains(error.code)
+                && isServedByOthers(members[index].loaded?.item))
         if !members[index].heard, !members[index].candidates.isEmpty,
             let session = members[index].session
         {
@@ -173,12 +178,17 @@ extension PlaybackSession {
         }
         if isItems, let item = members[index].loaded?.item, members[index].pull != nil {
             members[index].itemEnded = true
-            await itemFailed(item, await diagnosed(error, in: index))
+            await itemFailed(item, error)
             if started { jobs.add { [self] in await pullItemEnded(item) } }
             return
         }
         members[index].cutOff = true
         await memberLost(index, error)
+    }
+
+    /// What one server does not give says nothing of the next item, which may be another's.
+    private func isServedByOthers(_ item: ItemID?) -> Bool {
+        if case .url? = queue.item(item)?.source { true } else { false }
     }
 
     /// Why a device that fetches did not play, by what it asked of us and what the media is (C21).
