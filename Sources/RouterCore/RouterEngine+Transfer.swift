@@ -63,9 +63,11 @@ extension RouterEngine {
         func fresh() -> [(Route, Endpoint)] {
             candidates(notOn: routes).filter { asked[$0.1.id] != $0.1 }
         }
+        var left = Self.maximumAsked
         // Where there is no other device at all, nobody is kept waiting.
-        while asked.count < Self.maximumAsked, hasOthers(than: routes) {
-            let wanted = Array(fresh().prefix(Self.maximumAsked - asked.count))
+        while left > 0, hasOthers(than: routes) {
+            let wanted = Array(fresh().prefix(left))
+            left -= wanted.count
             for (_, endpoint) in wanted { asked[endpoint.id] = endpoint }
             if let found = await ask(wanted, items) { return found }
             // A device's record changes a moment after what it plays.

@@ -1,3 +1,4 @@
+import ArgumentParser
 import RouteModel
 import Testing
 

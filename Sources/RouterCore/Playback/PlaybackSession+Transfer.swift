@@ -138,7 +138,11 @@ extension PlaybackSession {
             // What cannot be paused, as some live streams, plays on until it is heard in the new rooms.
             if before.plays { before.paused = await (try? pause()).map { !$0.isError } ?? false }
             guard !ended, !ending else { throw RouterError(.cancelled, "stopped before it was moved") }
-            try reachable()
+            guard before.sources.allSatisfy({ members[$0].alive }) else {
+                throw RouterError(
+                    .routeLost, "the connection was lost in that very moment", hint: "Try again when it is back",
+                    scope: .session, retry: .later)
+            }
             guard queue.current == item.id else {
                 throw RouterError(
                     .commandSuperseded, "it had just gone on to its next item", hint: "Try again", scope: .command,
@@ -309,6 +313,11 @@ extension PlaybackSession {
     private func commit(_ joined: Range<Int>, _ before: Before) async {
         var old: [(any RouteSession, EndReason)] = []
         for index in 0..<joined.lowerBound where members[index].phase != .left {
+            if members[index].phase == .suspended {
+                await notice(
+                    .warning, "\(members[index].name) cannot be reached just now, and may play on",
+                    hint: "Stop it there", member: index)
+            }
             if let session = members[index].session {
                 old.append((session, members[index].latest.connection == .failed ? .lost : .transfer))
             }
