@@ -123,7 +123,7 @@ public struct SimulatedCastConfiguration: Sendable {
     /// 32 hexadecimal digits; nil makes them from the name, so that they stay.
     public var id: String?
     public var model = "Chromecast"
-    /// Bits of `ca` (`Protocols/cast` section 11): 1 video out, 4 audio out, 2048 and 4096 volume.
+    /// Bits of `ca` (`Protocols/cast` section 9): 1 video out, 4 audio out, 2048 and 4096 volume.
     public var capabilities = 4_101
     /// Where `<name>.wav` and `<name>.ndjson` are written; nil writes nothing.
     public var recordingFolder: URL?

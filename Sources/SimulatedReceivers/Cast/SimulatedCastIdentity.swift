@@ -35,7 +35,7 @@ struct SimulatedCastIdentity: Sendable {
                 + memberOf.map { group($0, leader: "\($0.host):\($0.port)") })
     }
 
-    /// TXT of `_googlecast._tcp` (`Protocols/cast` section 11).
+    /// TXT of `_googlecast._tcp` (`Protocols/cast` section 9).
     func txtRecord(runningApp: String?) -> [String: String] {
         [
             "id": configuration.deviceID, "cd": String(configuration.deviceID.reversed()), "rm": "", "ve": "05",

@@ -29,7 +29,7 @@ struct PlayerEvent: Sendable {
         case starved(heardFrames: Int)
         /// All of it was heard.
         case ended(heardFrames: Int)
-        /// Cannot be played: a detailed error code (`Protocols/cast` section 10) and a reason in words.
+        /// Cannot be played: a detailed error code (`Protocols/cast` section 7) and a reason in words.
         case failed(code: Int, reason: String)
     }
 
@@ -303,7 +303,7 @@ actor SimulatedPlayer {
         tellIfBuffered(deck)
     }
 
-    /// The receiver's own code for a failure (`Protocols/cast` section 10, detailedErrorCode).
+    /// The receiver's own code for a failure (`Protocols/cast` section 7, detailedErrorCode).
     private static func explain(_ error: any Error) -> (code: Int, reason: String) {
         switch error {
         case MediaFetchError.originRefused: (300, MediaFetchError.originRefused.description)

@@ -1,4 +1,4 @@
-/// Ad breaks: their clips are fetched and played in place of the content (`Protocols/cast` section 10).
+/// Ad breaks: their clips are fetched and played in place of the content (`Protocols/cast` section 7).
 extension CastMediaMachine {
     struct AdBreak: Sendable, Hashable {
         struct Clip: Sendable, Hashable {

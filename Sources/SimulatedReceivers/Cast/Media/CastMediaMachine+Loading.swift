@@ -1,4 +1,4 @@
-/// From a load to its end (`Protocols/cast` section 10).
+/// From a load to its end (`Protocols/cast` section 7).
 extension CastMediaMachine {
     /// Types of media that a device has a player for.
     static func hasPlayer(for contentType: String) -> Bool {

@@ -1,4 +1,4 @@
-/// The next item is fetched before it is due, so that it follows without a gap (`Protocols/cast` section 10).
+/// The next item is fetched before it is due, so that it follows without a gap (`Protocols/cast` section 7).
 extension CastMediaMachine {
     struct Preload: Sendable, Hashable {
         enum State: Sendable, Hashable { case loading, ready, failed }

@@ -1,4 +1,4 @@
-/// The queue: loading it, going through it, and what is next in it (`Protocols/cast` section 10).
+/// The queue: loading it, going through it, and what is next in it (`Protocols/cast` section 7).
 extension CastMediaMachine {
     /// Items of one queue; more are refused as INVALID_PARAMS.
     static let maximumItems = 5_000

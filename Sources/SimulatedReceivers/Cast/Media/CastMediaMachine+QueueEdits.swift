@@ -1,4 +1,4 @@
-/// Edits of the queue by any sender; all others hear of each by QUEUE_CHANGE (`Protocols/cast` section 10).
+/// Edits of the queue by any sender; all others hear of each by QUEUE_CHANGE (`Protocols/cast` section 7).
 extension CastMediaMachine {
     mutating func changed(_ change: String, _ ids: [Int], _ fields: [String: JSONValue] = [:]) {
         sequenceNumber += 1

@@ -1,4 +1,4 @@
-/// What a MEDIA_STATUS says (`Protocols/cast` section 10).
+/// What a MEDIA_STATUS says (`Protocols/cast` section 7).
 extension CastMediaMachine {
     mutating func reply(_ asker: CastAsker, at now: Int64) {
         actions.append(.reply(asker, message("MEDIA_STATUS", ["status": .array(statuses(at: now, withMedia: true))])))

@@ -1,4 +1,4 @@
-/// Tracks: which are on, and the text of those that are fetched (`Protocols/cast` section 10).
+/// Tracks: which are on, and the text of those that are fetched (`Protocols/cast` section 7).
 extension CastMediaMachine {
     /// Text tracks that may be on at a time; more are refused.
     static let maximumActiveTracks = 32

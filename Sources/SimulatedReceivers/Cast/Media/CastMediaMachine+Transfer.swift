@@ -1,4 +1,4 @@
-/// Stored sessions: what plays, taken to another device (`Protocols/cast` section 10).
+/// Stored sessions: what plays, taken to another device (`Protocols/cast` section 7).
 extension CastMediaMachine {
     mutating func storeSession(_ asker: CastAsker, _ now: Int64) {
         guard configuration.storesSessions else { return refuse(asker, "NOT_SUPPORTED") }

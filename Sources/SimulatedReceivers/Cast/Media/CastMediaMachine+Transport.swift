@@ -1,4 +1,4 @@
-/// Play, pause, seek, rate and volume, live windows too (`Protocols/cast` section 10).
+/// Play, pause, seek, rate and volume, live windows too (`Protocols/cast` section 7).
 extension CastMediaMachine {
     /// A live stream in which one can go back: its edge moves with the clock.
     struct LiveWindow: Sendable, Hashable {

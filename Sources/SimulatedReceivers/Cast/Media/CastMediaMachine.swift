@@ -31,7 +31,7 @@ enum CastPlayerCommand: Sendable, Hashable {
     case gain(Double)
 }
 
-/// The media namespace of the Default Media Receiver (`Protocols/cast` section 10): requests and the player's events in,
+/// The media namespace of the Default Media Receiver (`Protocols/cast` section 7): requests and the player's events in,
 /// replies, pushes and commands out. One concern in each of its extensions.
 struct CastMediaMachine: Sendable {
     enum Phase: Sendable, Hashable {
