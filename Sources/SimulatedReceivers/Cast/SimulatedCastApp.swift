@@ -43,7 +43,7 @@ public struct SimulatedCastApp: Sendable, Hashable {
     ]
 }
 
-/// The members of a simulated group (`Protocols/cast` section 9).
+/// The members of a simulated group (`Protocols/cast` section 13).
 public struct SimulatedCastGroup: Sendable, Hashable {
     public struct Member: Sendable, Hashable {
         /// A UUID with hyphens, as multizone names devices.

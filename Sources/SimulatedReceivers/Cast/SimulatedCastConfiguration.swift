@@ -34,7 +34,7 @@ public struct SimulatedCastConfiguration: Sendable {
         case none
     }
 
-    /// How a device-authentication challenge is answered (`Protocols/cast` section 6).
+    /// How a device-authentication challenge is answered (`Protocols/cast` section 8).
     public enum AuthenticationMode: String, Sendable, Hashable, CaseIterable {
         case valid
         /// Signs and echoes another nonce than the sender's.

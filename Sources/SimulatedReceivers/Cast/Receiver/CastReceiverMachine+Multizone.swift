@@ -1,6 +1,6 @@
 import CastV2
 
-/// Groups: the multizone namespace and the volumes of the members (`Protocols/cast` section 9).
+/// Groups: the multizone namespace and the volumes of the members (`Protocols/cast` section 13).
 extension CastReceiverMachine {
     struct GroupMember: Sendable, Hashable {
         var member: SimulatedCastGroup.Member
