@@ -43,10 +43,13 @@ struct SessionTests {
 
     @Test("C6 move says where to, by room or by device")
     func move() throws {
-        #expect(throws: (any Error).self) { try SessionMoveCommand.parse([]) }
-        #expect(throws: (any Error).self) { try SessionMoveCommand.parse(["se-1"]) }
-        #expect(try SessionMoveCommand.parse(["se-1", "--to", "Kitchen", "--to", "Bath"]).to == ["Kitchen", "Bath"])
-        #expect(try SessionMoveCommand.parse(["--device", "cast://192.168.1.21"]).to.isEmpty)
+        func parsed(_ arguments: [String]) throws -> SessionMoveCommand? {
+            try RouterCommand.parseAsRoot(["session", "move"] + arguments) as? SessionMoveCommand
+        }
+        #expect(throws: (any Error).self) { try parsed([]) }
+        #expect(throws: (any Error).self) { try parsed(["se-1"]) }
+        #expect(try parsed(["se-1", "--to", "Kitchen", "--to", "Bath"])?.to == ["Kitchen", "Bath"])
+        #expect(try parsed(["--device", "cast://192.168.1.21"])?.to.isEmpty == true)
     }
 
     @Test("C14 C12 C15 keys for speed, subtitles and ads")
