@@ -25,20 +25,13 @@ extension AirPlayRouteSession {
     func start(_ timeline: Timeline, fromFrame: Int64) async throws {
         guard let feed = loaded?.feed else { return }
         let format = plan.format
-        let opening = Task {
-            let cursor = try await feed.packets(format, from: fromFrame)
-            return (cursor, try await cursor.next())
-        }
-        // A feed may take long to begin; `end` cancels this, for it must not wait for it.
+        // `end` cancels this: it does not wait for a feed that takes long to begin.
+        let opening = FeedOpening(feed, format, from: fromFrame)
         self.opening = opening
         let cursor: any AudioPacketCursor
         let first: AudioPacket?
         do {
-            (cursor, first) = try await withTaskCancellationHandler {
-                try await opening.value
-            } onCancel: {
-                opening.cancel()
-            }
+            (cursor, first) = try await opening.opened()
             self.opening = nil
         } catch {
             self.opening = nil

@@ -46,7 +46,7 @@ public actor AirPlayRouteSession: RouteSession {
     var audioLatency: Int?
     var pump: Task<Void, Never>?
     /// Set while a start waits for the first packet of its feed.
-    var opening: Task<(any AudioPacketCursor, AudioPacket?), any Error>?
+    var opening: FeedOpening?
     var nowPlaying: NowPlaying? {
         didSet { presentation += 1 }
     }
@@ -216,7 +216,7 @@ public actor AirPlayRouteSession: RouteSession {
             }
             state.finish()
         }
-        _ = await opening?.result
+        await opening?.finished()
         await stopPump()
         await runner?.value
     }

@@ -254,15 +254,12 @@ actor CastRouteSession: RouteSession {
     func present(_ nowPlaying: NowPlaying) async throws {}
 
     func setVolume(_ volume: VolumeState) async throws {
-        guard descriptor.volume.handling == .adjustable else {
-            throw RouterError(
-                .unsupported, "the volume of \(errors.name) is fixed", hint: "Use the device's own control",
-                scope: .command)
+        guard descriptor.volume.handling == .adjustable else { throw errors.fixedVolume }
+        do {
+            try await session.setDeviceVolume(volume)
+        } catch {
+            throw ending ? cancelled() : errors.settingVolume(error)
         }
-        let known = await session.current.receiver?.volume
-        // One property for each message, and none that is right already.
-        if known?.muted != volume.muted { try await ask(.setMuted(volume.muted)) }
-        if known?.level != volume.level.value { try await ask(.setVolume(level: volume.level.value)) }
         take(await session.current)
     }
 
@@ -289,15 +286,6 @@ actor CastRouteSession: RouteSession {
         case .failed(let error): throw error
         case .timedOut: throw errors.request(.timedOut, doing: doing)
         default: break
-        }
-    }
-
-    private func ask(_ request: CastReceiverRequest) async throws {
-        switch await session.request(.receiver(request)).result() {
-        case .completed, .replaced: return
-        case .cancelled: throw cancelled()
-        case .failed(let failure):
-            throw ending ? cancelled() : errors.request(failure, doing: "setting the volume")
         }
     }
 

@@ -19,18 +19,17 @@ enum Allowances {
             path: "Sources/CastBackend/Streaming/CastStreamingSession.swift", count: 2,
             why: "carries the device's states and the stream's reports: both awaited by end"),
         Tasks(
-            path: "Sources/CastBackend/Streaming/CastStreamingSession+Flow.swift", count: 2,
-            why:
-                "a load's first packets, awaited by it and cancelled by end; the pump, cancelled and awaited on flush and end"
-        ),
+            path: "Sources/CastBackend/Streaming/CastStreamingSession+Flow.swift", count: 1,
+            why: "the pump, cancelled and awaited on flush and end"),
+        Tasks(
+            path: "Sources/RouteBackend/FeedOpening.swift", count: 1,
+            why: "a load's first packets: awaited by the load, cancelled and awaited by its session's end"),
         Tasks(
             path: "Sources/AirPlayBackend/AirPlayRouteSession.swift", count: 1,
             why: "keep-alive and events of the session; cancelled and awaited by end"),
         Tasks(
-            path: "Sources/AirPlayBackend/AirPlayRouteSession+Streaming.swift", count: 2,
-            why:
-                "a load's first packets, awaited by it and cancelled by end; the pump, cancelled and awaited on flush and end"
-        ),
+            path: "Sources/AirPlayBackend/AirPlayRouteSession+Streaming.swift", count: 1,
+            why: "the pump, cancelled and awaited on flush and end"),
         Tasks(
             path: "Sources/Media/MediaLibrary.swift", count: 2,
             why: "one probe shared by all who ask, one decoder for each feed: cancelled and awaited by stop"),

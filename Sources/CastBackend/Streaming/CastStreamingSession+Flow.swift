@@ -27,20 +27,13 @@ extension CastStreamingSession {
     func begin(_ timeline: Timeline, fromFrame: Int64) async throws {
         guard let feed = loaded else { return }
         let format = plan.format
-        let opening = Task {
-            let cursor = try await feed.packets(format, from: fromFrame)
-            return (cursor, try await cursor.next())
-        }
-        // A feed may take long to begin; `end` cancels this, for it must not wait for it.
+        // `end` cancels this: it does not wait for a feed that takes long to begin.
+        let opening = FeedOpening(feed, format, from: fromFrame)
         self.opening = opening
         let cursor: any AudioPacketCursor
         let first: AudioPacket?
         do {
-            (cursor, first) = try await withTaskCancellationHandler {
-                try await opening.value
-            } onCancel: {
-                opening.cancel()
-            }
+            (cursor, first) = try await opening.opened()
             self.opening = nil
         } catch {
             self.opening = nil
@@ -55,7 +48,7 @@ extension CastStreamingSession {
             }
             return
         }
-        guard var stream else { return }
+        guard var stream else { throw errors.streaming(CastStreamingError.gone) }
         let capture =
             timeline.instant(ofFrame: first.frame, sampleRate: CastStreamPlan.sampleRate) - plan.delayNanoseconds
         // In step with what the receiver was told last, but never back.

@@ -44,7 +44,7 @@ actor CastStreamingSession: RouteSession {
     var run: (firstFrame: Int64, timestamp: Int64)?
     var pump: Task<Void, Never>?
     /// Set while a start waits for the first packet of its feed.
-    var opening: Task<(any AudioPacketCursor, AudioPacket?), any Error>?
+    var opening: FeedOpening?
     var runner: Task<Void, Never>?
     var over = false
     private var ownsApp = false
@@ -120,12 +120,13 @@ actor CastStreamingSession: RouteSession {
             guard let remote = DatagramAddress(host: session.remoteAddress, port: answer.port) else {
                 throw CastStreamingError.gone
             }
+            // Before there is a socket that somebody would have to close.
+            try checkUsable()
             let logger = logger
             let datagrams = try CastStreamDatagrams(remote: remote, ring: ring, pacer: pacer) { code in
                 // The receiver's own reports tell whether it is there.
                 logger.debug("sending failed", metadata: ["errno": "\(code)"])
             }
-            try checkUsable()
             let now = clock.now()
             let timestamp = Int64(UInt32.random(in: .min ... .max, using: &generator))
             stream = Stream(
@@ -210,24 +211,13 @@ actor CastStreamingSession: RouteSession {
 
     func setVolume(_ volume: VolumeState) async throws {
         try checkUsable()
-        guard descriptor.volume.handling == .adjustable else {
-            throw RouterError(
-                .unsupported, "the volume of \(errors.name) is fixed", hint: "Use the device's own control",
-                scope: .command)
+        guard descriptor.volume.handling == .adjustable else { throw errors.fixedVolume }
+        do {
+            try await session.setDeviceVolume(volume)
+        } catch {
+            throw over ? cancelled() : errors.settingVolume(error)
         }
-        let known = await session.current.receiver?.volume
-        if known?.muted != volume.muted { try await ask(.setMuted(volume.muted)) }
-        if known?.level != volume.level.value { try await ask(.setVolume(level: volume.level.value)) }
         take(await session.current)
-    }
-
-    private func ask(_ request: CastReceiverRequest) async throws {
-        switch await session.request(.receiver(request)).result() {
-        case .completed, .replaced: return
-        case .cancelled: throw cancelled()
-        case .failed(let failure):
-            throw over ? cancelled() : errors.request(failure, doing: "setting the volume")
-        }
     }
 
     // MARK: End
@@ -243,7 +233,7 @@ actor CastStreamingSession: RouteSession {
             latest.finish()
         }
         opening?.cancel()
-        _ = await opening?.result
+        await opening?.finished()
         await stopPump()
         await closeStream()
         // Without us the app has nothing to play.

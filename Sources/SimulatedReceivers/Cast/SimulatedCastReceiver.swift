@@ -316,7 +316,7 @@ public actor SimulatedCastReceiver {
     }
 
     private func keep(_ fetch: MediaFetch) {
-        if recordSoFar.fetches.count >= SimulatedCastRecord.maximumFetches { recordSoFar.fetches.removeFirst(500) }
+        if recordSoFar.fetches.count >= SimulatedCastRecord.maximumFetches { recordSoFar.fetches.removeFirst(50) }
         recordSoFar.fetches.append(fetch)
     }
 
@@ -379,7 +379,7 @@ public actor SimulatedCastReceiver {
 
     private func note(_ word: String, _ details: [String: JSONValue] = [:]) {
         let event = SimulatedReceiverEvent(word, at: clock.now(), details)
-        if recordSoFar.events.count >= SimulatedCastRecord.maximumEvents { recordSoFar.events.removeFirst(1_000) }
+        if recordSoFar.events.count >= SimulatedCastRecord.maximumEvents { recordSoFar.events.removeFirst(200) }
         recordSoFar.events.append(event)
         journal.append(word, details)
         logger.debug("\(word)", metadata: ["receiver": "\(configuration.name)"])

@@ -44,9 +44,9 @@ public struct SimulatedCastRecord: Sendable {
     public internal(set) var recording: URL?
     public internal(set) var journal: URL?
 
-    public static let maximumEvents = 20_000
+    public static let maximumEvents = 2_000
     /// The latest fetches that are kept.
-    public static let maximumFetches = 5_000
+    public static let maximumFetches = 500
 
     /// Words of all events, in order.
     public var words: [String] { events.map(\.word) }
