@@ -110,6 +110,11 @@ struct ShairportAcceptanceTests {
         let file = try await sound.file("song.flac", seconds: 6)
         let receiver = try await ShairportSync()
         defer { receiver.stop() }
+        // Avahi probes for most of a second before it announces a name.
+        #expect(
+            await eventually {
+                (try? await RouterProcess.run(["devices", "-o", "json"]))?.output.contains("router test") == true
+            })
         let result = try await RouterProcess.run(["play", file.path, "--room", "router test"])
         #expect(result.status == 0, "\(result.errors)")
         let source = try await sound.samples(file)
