@@ -113,7 +113,7 @@ struct ShairportAcceptanceTests {
         // Avahi probes for most of a second before it announces a name.
         #expect(
             await eventually {
-                (try? await RouterProcess.run(["devices", "-o", "json"]))?.output.contains("router test") == true
+                (try? await RouterProcess.run(["devices", "-o", "json"]))?.output.contains("Router test") == true
             })
         let result = try await RouterProcess.run(["play", file.path, "--room", "router test"])
         #expect(result.status == 0, "\(result.errors)")
