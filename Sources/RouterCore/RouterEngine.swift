@@ -191,6 +191,11 @@ public actor RouterEngine: RouterControlling {
         !discovery.isEmpty && discovery.values.allSatisfy { $0.status == .complete || $0.status == .unavailable }
     }
 
+    /// No source of devices works.
+    private var blind: Bool {
+        !discovery.isEmpty && discovery.values.allSatisfy { $0.status == .unavailable }
+    }
+
     /// Looks again at each change until `done`, or until discovery has had its time.
     func waitForRoutes(_ done: () -> Bool) async {
         await discover()
@@ -323,11 +328,15 @@ public actor RouterEngine: RouterControlling {
             let rooms = RoomSelector.rooms(configured: configuration.rooms, routes: registry.routes)
             return RoomSelector(rooms: rooms, routes: registry.routes).resolve(selector)
         }
-        func isFinal(_ answer: RoomSelector.Answer) -> Bool {
-            if case .exact(let room) = answer { return room.routes.count >= max(1, room.devices.count) }
-            return false
+        // A browser calls itself complete once it has told what was announced before it began. A device that was turned on
+        // a moment ago comes after that, so a name that nobody has yet is given the whole time.
+        await waitForRoutes {
+            switch answer() {
+            case .exact(let room) where room.routes.count >= max(1, room.devices.count): true
+            case .none: self.blind
+            case .exact, .prefix, .ambiguous: self.settled
+            }
         }
-        if !isFinal(answer()) { await waitForRoutes { isFinal(answer()) || self.settled } }
         switch answer() {
         case .exact(let room), .prefix(let room):
             guard !room.routes.isEmpty else {

@@ -186,6 +186,44 @@ struct RegistryAndRoomTests {
         }
     }
 
+    @Test("C1 a name that nobody has when looking is called complete is waited for, and three seconds at most")
+    func lateAnnouncement() async throws {
+        let discovery = InMemoryDiscovery()
+        let house = House(browsing: discovery) { _, _ in [] }
+        @Sendable func appear(_ name: String, _ host: String) {
+            discovery.appear(
+                ServiceRecord(
+                    key: .init(type: "_fake-cast._tcp", name: name), hostName: "h", addresses: [host], port: 8009,
+                    txt: [:]))
+        }
+        appear("Kitchen", "10.0.0.1")
+        house.media.add("one", seconds: 10)
+        try await house.live { house in
+            async let playing = house.play(["one"], in: ["Lounge"])
+            // What is known by now would have been the whole answer.
+            #expect(
+                await eventually {
+                    await (try? house.engine.routes(settle: true))?.routes.map(\.name) == ["Kitchen"]
+                })
+            appear("Lounge", "10.0.0.2")
+            let names = try await playing.members.map(\.name)
+            #expect(names == ["Lounge"])
+            let began = house.clock.now()
+            let refusal = Refusal()
+            let nobody = Task {
+                do {
+                    _ = try await house.play(["one"], in: ["Bath"])
+                } catch {
+                    await refusal.set(error as? RouterError)
+                }
+            }
+            #expect(await house.turn(seconds: 20) { await refusal.error?.code == .routeNotFound })
+            await nobody.value
+            #expect(house.clock.now() - began >= RouterEngine.settleNanoseconds)
+            #expect(house.clock.now() - began <= RouterEngine.settleNanoseconds + 1_000_000_000)
+        }
+    }
+
     private func selector(_ names: [String]) -> RoomSelector {
         var registry = RouteRegistry()
         for (index, name) in names.enumerated() {
@@ -229,6 +267,12 @@ struct RegistryAndRoomTests {
 }
 
 /// A backend whose endpoints have their id from the record, as a Cast device has.
+private actor Refusal {
+    private(set) var error: RouterError?
+
+    func set(_ error: RouterError?) { self.error = error }
+}
+
 private struct GroupProvider: RouteProvider {
     let base: FakeProvider
 

@@ -2,7 +2,8 @@
 
 Starts the receiver, which announces itself by mDNS; serves a page of one colour that plays one tone; lets Chromium, under
 Xvfb and driven through its DevTools pipe, find the receiver, verify it under a root certificate, mirror the page and
-stop. Prints what it does, one JSON object a line; the last one is the report: {"steps": [...], "failed": ...}.
+stop. Prints what it does, one JSON object a line; the last one is the report: {"steps": [...], "failed": ...,
+"crashed": whether Chromium ended by itself}.
 
   chromium_mirroring.py ROUTER FOLDER [--seconds N] [--colour R,G,B] [--tone HZ] [--wrong-root] [--fault F]...
 
@@ -49,6 +50,10 @@ class Failed(Exception):
     pass
 
 
+class Ended(Failed):
+    """Chromium ended without having been told to."""
+
+
 class DevTools:
     """Chromium's --remote-debugging-pipe: JSON messages that end in a zero byte."""
 
@@ -82,7 +87,7 @@ class DevTools:
                 return None
             chunk = os.read(self.back, 1 << 16)
             if not chunk:
-                raise Failed("Chromium ended")
+                raise Ended("Chromium ended with status %d" % self.process.wait(20))
             self.rest += chunk
         text, self.rest = self.rest.split(b"\0", 1)
         message = json.loads(text)
@@ -228,6 +233,7 @@ def main():
     started = []
     tools = None
     failed = None
+    crashed = False
     try:
         environment = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home, XDG_CACHE_HOME=home)
         with open(os.path.join(options.folder, "simulate.log"), "wb") as log:
@@ -266,6 +272,7 @@ def main():
         say(step="version", chromium=tools.call("Browser.getVersion", seconds=60)["product"])
         mirror(options, tools, journal, reached)
     except Failed as failure:
+        crashed = isinstance(failure, Ended)
         failed = "%s%s" % (failure, "; Chromium says: " + tools.issue if tools and tools.issue else "")
     finally:
         if tools:
@@ -277,7 +284,7 @@ def main():
             except subprocess.TimeoutExpired:
                 process.kill()
         shutil.rmtree(home, ignore_errors=True)
-    say(steps=steps, failed=failed)
+    say(steps=steps, failed=failed, crashed=crashed)
 
 
 main()
