@@ -56,6 +56,21 @@ public protocol RouterControlling: Sendable {
     /// Throws `routeNotFound` for what cannot be rejoined, and whatever `play` throws.
     func rejoin(_ session: SessionID) async throws -> SessionSnapshot
 
+    /// Begins a pairing with a device, by room, name or id; it waits for `finishPairing` for some minutes.
+    ///
+    /// Throws `unsupported` for a device that needs none, `routeNotFound`, `pairingDenied`.
+    func startPairing(_ device: String) async throws -> PairingProgress
+
+    /// Goes on with the code that the device shows, or its password. Throws `authFailed` for a wrong one.
+    func finishPairing(_ id: String, code: String) async throws -> PairingProgress
+
+    func cancelPairing(_ id: String) async throws
+
+    func pairings() async throws -> [PairingRecord]
+
+    /// Tells a device to forget us, and forgets what it gave us, also where it cannot be told.
+    func unpair(_ device: String) async throws
+
     /// Events in order; the first has the full state. A reader that falls behind by more than a thousand events loses
     /// the oldest and sees the gap in the numbers.
     func events() async -> AsyncStream<RouterEvent>
@@ -63,6 +78,14 @@ public protocol RouterControlling: Sendable {
 
 extension RouterControlling {
     public func discover(_ activity: DiscoveryActivity) async {}
+
+    public func startPairing(_ device: String) async throws -> PairingProgress { throw Self.noPairing }
+    public func finishPairing(_ id: String, code: String) async throws -> PairingProgress { throw Self.noPairing }
+    public func cancelPairing(_ id: String) async throws { throw Self.noPairing }
+    public func pairings() async throws -> [PairingRecord] { [] }
+    public func unpair(_ device: String) async throws { throw Self.noPairing }
+
+    private static var noPairing: RouterError { RouterError(.unsupported, "this router pairs with no device") }
 }
 
 /// How eagerly devices are looked for.

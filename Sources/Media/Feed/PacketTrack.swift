@@ -27,19 +27,21 @@ final class PacketTrack {
                 .lossless(try ALACEncoder(sampleRate: format.sampleRate, framesPerPacket: format.framesPerPacket))
             case .l16: .plain
             case .opus: .opus(try OpusTrack(format, feedRate: feedRate))
+            case .aac: throw RouterError(.unsupported, "AAC is not encoded", scope: .session)
             }
         slots = Array(
             repeating: nil, count: windowFrames * format.sampleRate / feedRate / format.framesPerPacket + 2)
     }
 
     static func supports(_ format: AudioPacketFormat, feedRate: Int) -> Bool {
-        guard format.channels == 2 else { return false }
+        guard format.channels == 2, format.bitDepth == 16 else { return false }
         switch format.codec {
         case .alac, .l16: return format.sampleRate == feedRate && (1...4096).contains(format.framesPerPacket)
         case .opus:
             return format.sampleRate == OpusEncoder.sampleRate
                 && OpusEncoder.packetSizes.contains(format.framesPerPacket)
                 && OpusEncoder.bitRates.contains(format.bitRate ?? OpusEncoder.defaultBitRate)
+        case .aac: return false
         }
     }
 
