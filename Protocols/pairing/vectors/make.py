@@ -4,7 +4,7 @@
     .build/peers/bin/python3 Protocols/pairing/vectors/make.py > Protocols/pairing/vectors/vectors.json
 
 All secrets come from SHA-512 of a label, so that a second run gives the same bytes. Where a number has to be short, labels
-are counted up until it is; that takes a minute.
+are counted up until it is; that takes a minute or two.
 """
 import hashlib
 import json
