@@ -131,7 +131,9 @@ let package = Package(
                 "PeerSupport", "CastBackend", "CastV2", "Media", "Pacing", "RouteBackend", "RouteModel",
                 "RouterTestKit", "SimulatedReceivers", logging,
             ]),
-        tests("HomeKitPairingTests", ["HomeKitPairing", "COpenSSL", "RouterTestKit", "PeerSupport"]),
+        tests(
+            "HomeKitPairingTests", ["HomeKitPairing", "AirPlay", "COpenSSL", "RouterTestKit", "PeerSupport"],
+            exclude: ["peers"]),
         tests(
             "AirPlayTests",
             [
