@@ -33,6 +33,13 @@ public struct AirPlay2SessionParameters: Sendable, Hashable {
         return "rtsp://\(host)/\(sessionID)"
     }
 
+    /// The same for what goes by RTSP in any case.
+    var inRTSP: AirPlay2SessionParameters {
+        var parameters = self
+        parameters.spelling = .rtsp
+        return parameters
+    }
+
     /// A request with the fields that all have; `CSeq` and `Authorization` are the connection's.
     func request(
         _ method: String, uri: String? = nil, headers: RTSPHeaders = [:], contentType: String? = nil,
