@@ -74,7 +74,9 @@ let package = Package(
         // Wire
         module("CastV2", ["COpenSSL", nio, nioPosix, nioSSL, protobuf, logging]),
         module("HomeKitPairing", ["COpenSSL", "CSodium"]),
-        module("AirPlay", ["HomeKitPairing", "CPlist", "COpenSSL", "CSodium", nio, nioPosix, protobuf, logging]),
+        module(
+            "AirPlay",
+            ["HomeKitPairing", "CPlist", "COpenSSL", "CSodium", "CPosix", nio, nioPosix, protobuf, logging]),
         module("Pacing", ["CPosix"]),
         module(
             "Media",
