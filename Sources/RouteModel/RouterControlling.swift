@@ -78,14 +78,6 @@ public protocol RouterControlling: Sendable {
 
 extension RouterControlling {
     public func discover(_ activity: DiscoveryActivity) async {}
-
-    public func startPairing(_ device: String) async throws -> PairingProgress { throw Self.noPairing }
-    public func finishPairing(_ id: String, code: String) async throws -> PairingProgress { throw Self.noPairing }
-    public func cancelPairing(_ id: String) async throws { throw Self.noPairing }
-    public func pairings() async throws -> [PairingRecord] { [] }
-    public func unpair(_ device: String) async throws { throw Self.noPairing }
-
-    private static var noPairing: RouterError { RouterError(.unsupported, "this router pairs with no device") }
 }
 
 /// How eagerly devices are looked for.

@@ -273,7 +273,9 @@ actor PlaybackSession {
                 learn: { fact, value in
                     try? await store.learn(fact, value: value, endpoint: endpoint.id, firmware: endpoint.firmware)
                 },
-                senderName: environment.senderName, rejoin: rejoin))
+                senderName: environment.senderName, rejoin: rejoin,
+                credentials: try? await store.credentials(forAnyOf: endpoint.strongKeys),
+                identity: try? await store.identity()))
     }
 
     func opened(_ index: Int, _ session: any RouteSession) {
