@@ -112,7 +112,7 @@ actor SubtitleStore {
             guard let handle = FileHandle(forReadingAtPath: path) else { throw FileFacts.forbidden(path) }
             defer { try? handle.close() }
             return [UInt8]((try? handle.read(upToCount: SubtitleLimits.bytes + 1)) ?? Data())
-        case .url:
+        case .url, .live:
             let input = ["-v", "level+error", "-nostdin", "-f", "data"] + (try InputArguments.of(source))
             let result = try await tool.run(
                 input + ["-map", "0", "-c", "copy", "-f", "data", "pipe:1"], outputLimit: SubtitleLimits.bytes,
