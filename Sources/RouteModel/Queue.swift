@@ -12,10 +12,11 @@ public enum MediaSource: Codable, Sendable, Hashable {
     /// A person's name for it: the file's or the last path component.
     public var label: String {
         switch self {
-        case .file(let path): return path.split(separator: "/").last.map(String.init) ?? path
+        case .file(let path): path.split(separator: "/").last.map(String.init) ?? path
         case .url(let text):
             // A query, or a user name and password, may hold a secret and is never shown.
             Self.withoutUser(text.prefix { $0 != "?" })
+        case .live(let input): input.label
         }
     }
 
