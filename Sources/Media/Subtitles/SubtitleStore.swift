@@ -70,7 +70,7 @@ actor SubtitleStore {
     private static func file(_ source: Source) throws -> FileFacts? {
         switch source.origin {
         case .separate(.file(let path)), .stream(.file(let path), _, _): try FileFacts.check(path)
-        case .separate(.url), .stream(.url, _, _): nil
+        case .separate, .stream: nil
         }
     }
 
