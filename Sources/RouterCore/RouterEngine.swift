@@ -437,7 +437,11 @@ public actor RouterEngine: RouterControlling {
             // Such a container may hold sound alone: look before choosing by it.
             video = (try? await media.facts(source))?.hasVideo ?? true
         }
-        if case .file = source { return MediaNeed(senderOnly: true, video: video) }
+        switch source {
+        case .file: return MediaNeed(senderOnly: true, video: video)
+        case .live: return MediaNeed(senderOnly: true, video: false, live: true)
+        case .url: break
+        }
         return MediaNeed(senderOnly: false, video: video)
     }
 

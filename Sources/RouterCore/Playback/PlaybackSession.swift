@@ -35,6 +35,8 @@ actor PlaybackSession {
     var started = false
     var firstStart: MediaTime
     var wantedVolume: VolumePosition?
+    /// Whether its place is written now and then.
+    var keepsPlace = false
     /// Told whenever a room that is to take over has news.
     var transferNews: AsyncStream<Void>.Continuation?
     private var lane = CommandLane()
@@ -145,6 +147,7 @@ actor PlaybackSession {
         }
         started = true
         mediaState = .playing
+        keepPlace()
         // A room that opened while the others loaded.
         for index in members.indices where members[index].phase == .open && !members[index].itemEnded {
             await load(index)
