@@ -12,7 +12,6 @@ public final class DACPServer: Sendable {
     static let maximumConnections = 64
     static let idleLimit = TimeAmount.seconds(300)
 
-    /// 16 hex digits, the first of them not 0: some receivers compare without leading zeros.
     public let dacpID: String
     public let port: Int
     private let channel: any Channel
@@ -33,18 +32,13 @@ public final class DACPServer: Sendable {
         port = channel.localAddress?.port ?? 0
     }
 
-    /// A random `DACP-ID`.
-    public static func randomID() -> String {
-        String(UInt64.random(in: 0x1000_0000_0000_0000 ... .max), radix: 16, uppercase: true)
-    }
-
     /// Listens. Throws `DACPServerError`.
     ///
     /// - Parameters:
     ///   - hosts: addresses to listen on, the first that can be had is taken.
     ///   - port: 0 for any.
     public static func start(
-        dacpID: String = DACPServer.randomID(), hosts: [String] = ["::", "0.0.0.0"], port: Int = 0,
+        dacpID: String = DACPAddress.randomID(), hosts: [String] = ["::", "0.0.0.0"], port: Int = 0,
         group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) async throws(DACPServerError) -> DACPServer {
         let loop = group.next()
@@ -87,7 +81,9 @@ public final class DACPServer: Sendable {
         let remote = UInt32.random(in: 1 ... .max)
         let office = office
         try? await channel.eventLoop.submit { office.value.open(remote, continuation) }.get()
-        return DACPSession(dacpID: dacpID, activeRemote: remote, commands: commands) { [channel] status in
+        return DACPSession(
+            address: DACPAddress(dacpID: dacpID, activeRemote: remote), commands: commands
+        ) { [channel] status in
             channel.eventLoop.execute {
                 if let status { office.value.report(status, of: remote) } else { office.value.close(remote) }
             }
@@ -107,25 +103,44 @@ public enum DACPServerError: Error, Sendable, Hashable {
     case cannotListen(reason: String)
 }
 
+/// Where a receiver's remote commands go: the server's name, and the session's number there.
+public struct DACPAddress: Sendable, Hashable {
+    /// `DACP-ID` and `Client-Instance`: 16 hex digits, the first of them not 0, for some receivers compare without leading
+    /// zeros.
+    public var dacpID: String
+    /// `Active-Remote`.
+    public var activeRemote: UInt32
+
+    public init(dacpID: String, activeRemote: UInt32) {
+        self.dacpID = dacpID
+        self.activeRemote = activeRemote
+    }
+
+    public static func random() -> DACPAddress {
+        DACPAddress(dacpID: randomID(), activeRemote: UInt32.random(in: 1 ... .max))
+    }
+
+    public static func randomID() -> String {
+        String(UInt64.random(in: 0x1000_0000_0000_0000 ... .max), radix: 16, uppercase: true)
+    }
+}
+
 /// One session's place at the server.
 public struct DACPSession: Sendable {
     /// Commands that may wait to be read; what comes then is lost, for nobody meant so many.
     public static let backlog = 64
 
-    /// What the session's requests say in `DACP-ID` and `Client-Instance`.
-    public let dacpID: String
-    /// What they say in `Active-Remote`.
-    public let activeRemote: UInt32
+    /// What the session's requests say of us.
+    public let address: DACPAddress
     /// What is asked, in order; finishes with the session. One reader.
     public let commands: AsyncStream<AirPlayRemoteCommand>
     private let tell: @Sendable (DACPStatus?) -> Void
 
     init(
-        dacpID: String, activeRemote: UInt32, commands: AsyncStream<AirPlayRemoteCommand>,
+        address: DACPAddress, commands: AsyncStream<AirPlayRemoteCommand>,
         tell: @escaping @Sendable (DACPStatus?) -> Void
     ) {
-        self.dacpID = dacpID
-        self.activeRemote = activeRemote
+        self.address = address
         self.commands = commands
         self.tell = tell
     }
