@@ -162,6 +162,8 @@ public struct RouterEvent: Codable, Sendable, Hashable {
         case session(SessionSnapshot)
         /// Something a person should read: a fallback taken, an entry skipped, a room lost.
         case notice(Notice)
+        /// A command was done, or could not be: whose it was, and what became of it.
+        case command(CommandReport)
         /// A step of something that takes time: connecting, probing, waiting.
         case phase(String)
     }

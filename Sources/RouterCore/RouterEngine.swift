@@ -316,8 +316,21 @@ public actor RouterEngine: RouterControlling {
         _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin
     ) async throws -> CommandResult {
         let target = try chosenSession(session)
-        let outcome = try await target.perform(command)
-        return CommandResult(id: .random(), outcome: outcome)
+        var report = CommandReport(
+            id: .random(), session: target.id, command: command, origin: origin, outcome: .accepted)
+        do {
+            if case .device(let route) = origin {
+                report.outcome = try await target.perform(command, by: route)
+            } else {
+                report.outcome = try await target.perform(command)
+            }
+        } catch {
+            report.outcome = .failed(RouterError(wrapping: error))
+            tell(report)
+            throw error
+        }
+        tell(report)
+        return CommandResult(id: report.id, outcome: report.outcome)
     }
 
     public func sessions() async -> [SessionSnapshot] { snapshots.values.sorted { $0.id < $1.id } }
@@ -468,7 +481,8 @@ public actor RouterEngine: RouterControlling {
             password: configuration.password, senderName: configuration.senderName,
             changed: { [weak self] snapshot, number in await self?.sessionChanged(snapshot, number) },
             notice: { [weak self] notice in await self?.tell(notice) },
-            phase: { [weak self] phase in self?.tellPhase(phase) }, random: configuration.random)
+            phase: { [weak self] phase in self?.tellPhase(phase) },
+            commanded: { [weak self] report in await self?.tell(report) }, random: configuration.random)
     }
 
     /// Whether records are looked for; not so where all devices were named by a person.
@@ -505,6 +519,8 @@ public actor RouterEngine: RouterControlling {
     }
 
     func tell(_ notice: Notice) { log.append(.notice(notice)) }
+
+    private func tell(_ report: CommandReport) { log.append(.command(report)) }
 
     nonisolated func tellPhase(_ phase: String) {
         jobs.add { [self] in await self.appendPhase(phase) }

@@ -66,6 +66,9 @@ struct Member: Sendable {
     var cutOff = false
     /// The endpoint it played by last, and what finds the session on it again.
     var endpoint: Endpoint?
+    /// What is to be done for people at the device, and whether that is under way.
+    var deviceCommands = DeviceCommandQueue()
+    var obeying = false
     /// Why it is suspended.
     var lostBy: RouterError?
     /// How it is tried again, kept over a return that did not last.

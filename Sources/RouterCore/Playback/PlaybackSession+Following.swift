@@ -43,6 +43,7 @@ extension PlaybackSession {
     // MARK: What devices report
 
     func follow(_ index: Int, _ session: any RouteSession, generation: Int) async {
+        jobs.add { [self] in await obey(index, session, generation: generation) }
         for await update in session.updates() {
             guard members[index].generation == generation, !ended, !ending else { return }
             await apply(update, to: index)

@@ -18,6 +18,8 @@ struct SessionEnvironment: Sendable {
     var changed: @Sendable (SessionSnapshot, _ number: Int) async -> Void
     var notice: @Sendable (Notice) async -> Void
     var phase: @Sendable (String) -> Void
+    /// Told what people did at the devices.
+    var commanded: @Sendable (CommandReport) async -> Void
     /// 0 to 1: what spreads retries.
     var random: @Sendable () -> Double
 }
