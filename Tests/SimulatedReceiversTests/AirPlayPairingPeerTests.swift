@@ -1,8 +1,9 @@
 import Foundation
 import PeerSupport
 import RouterTestKit
-import SimulatedReceivers
 import Testing
+
+@testable import SimulatedReceivers
 
 /// The pairing server against senders that others wrote: pyatv, and a script on srptools and cryptography.
 @Suite(.enabled(if: AirPlayPairingPeers.python != nil, "\(AirPlayPairingPeers.absence)"))
@@ -28,6 +29,9 @@ struct AirPlayPairingPeerTests {
         var paired: String?
         var info: [Info]?
         var failure: String?
+        /// What became of playing, paired and not.
+        var with: String?
+        var without: String?
 
         enum Info: Decodable, Equatable {
             case status(Int)
@@ -133,6 +137,40 @@ struct AirPlayPairingPeerTests {
             let wrong = try await pyatv(port, "legacy", "7362")
             #expect(wrong.failure?.contains("470") == true)
         }
+    }
+
+    @Test("R6 A1 pyatv pairs with a speaker in the older way and plays to it, and does not play without")
+    func pyatvSpeaker() async throws {
+        let receiver = SimulatedRAOPReceiver(
+            SimulatedRAOPConfiguration(
+                name: "Third Generation", port: 0, pairing: .code(.fixed("2468")), latencyFrames: 0))
+        let port = try await receiver.start()
+        let result = try await pyatv(port, "raop", "2468")
+        #expect(result.failure == nil)
+        #expect(result.paired == "Legacy")
+        #expect(result.with == "played")
+        #expect(result.without?.contains("403") == true)
+        #expect(await receiver.pairings().legacyKeys.count == 1)
+        #expect(await receiver.record().announcements.count == 1)
+        await receiver.stop()
+    }
+
+    @Test("R6 a speaker that wants to be paired with refuses everything else before", arguments: ["http", "rtsp"])
+    func speaker(_ spelling: String) async throws {
+        let configuration = SimulatedRAOPConfiguration(
+            name: "Third Generation", port: 0, pairing: .code(.fixed("0001")))
+        #expect(configuration.txtRecord["sf"] == "0x204")
+        #expect(configuration.txtRecord["pk"]?.count == 64)
+        let receiver = SimulatedRAOPReceiver(configuration)
+        let port = try await receiver.start()
+        let steps = try await AirPlayPairingPeers.client(port, spelling, "speaker", "0001")
+        #expect(steps["options before"] == "403")
+        #expect(steps["pin-start"] == "200")
+        #expect(steps["setup"] == "null")
+        #expect(steps["options after setup"] == "403")
+        #expect(steps["verify"] == "null")
+        #expect(steps["options"] == "200")
+        await receiver.stop()
     }
 
     // MARK: srptools and cryptography

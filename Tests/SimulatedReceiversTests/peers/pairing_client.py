@@ -425,6 +425,16 @@ class Scenarios:
             self.info(other)
             self.note("stranger", Controller().legacy_verify(self.connect()))
 
+    def speaker(self, code):
+        """A speaker that wants the older pairing before anything else."""
+        controller, connection = Controller(), self.connect()
+        self.note("options before", connection.ask("*", method="OPTIONS")[0])
+        self.note("pin-start", connection.ask("/pair-pin-start")[0])
+        self.note("setup", controller.legacy_code(connection, code))
+        self.note("options after setup", connection.ask("*", method="OPTIONS")[0])
+        self.note("verify", controller.legacy_verify(connection))
+        self.note("options", connection.ask("*", method="OPTIONS")[0])
+
     def legacy_open(self):
         controller, connection = Controller(), self.connect()
         self.note("setup", controller.legacy_open(connection))

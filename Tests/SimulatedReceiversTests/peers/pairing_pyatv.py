@@ -3,13 +3,16 @@
 
     pairing_pyatv.py PORT code|legacy CODE      (CODE "-": read from the first line of standard input)
     pairing_pyatv.py PORT transient
+    pairing_pyatv.py PORT raop CODE             (and plays a second of silence afterwards, and without having paired)
 
 Prints one JSON object. Needs pyatv and srptools 1.0.1.
 """
 
 import asyncio
+import io
 import json
 import sys
+import wave
 
 import pyatv
 from pyatv import conf
@@ -19,14 +22,40 @@ from pyatv.protocols.airplay.auth import verify_connection
 from pyatv.support.http import http_connect
 
 # Bits 38 and 48 make it AirPlay 2 for pyatv.
-FEATURES = {"code": "0x4A7FFFF7,0xBC155FDE", "legacy": "0x4A7FFFF7,0x0"}
+PROPERTIES = {
+    "code": {"deviceid": "02:00:00:00:00:01", "features": "0x4A7FFFF7,0xBC155FDE"},
+    "legacy": {"deviceid": "02:00:00:00:00:01", "features": "0x4A7FFFF7,0x0"},
+    "raop": {"et": "0", "cn": "0,1", "md": "0", "sr": "44100", "ss": "16", "ch": "2", "sf": "0x204", "am": "AppleTV3,2"},
+}
+
+
+def device(port, kind, credentials=None):
+    protocol = Protocol.RAOP if kind == "raop" else Protocol.AirPlay
+    config = conf.AppleTV("127.0.0.1", "Simulated")
+    config.add_service(conf.ManualService(
+        "020000000001", protocol, port, PROPERTIES[kind], credentials=credentials and str(credentials)))
+    return config, protocol
+
+
+async def play(port, credentials):
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setparams((2, 2, 44100, 0, "NONE", ""))
+        sound.writeframes(bytes(4 * 44100))
+    file.seek(0)
+    speaker = await pyatv.connect(device(port, "raop", credentials)[0], asyncio.get_running_loop())
+    try:
+        await speaker.stream.stream_file(file)
+        return "played"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        await asyncio.gather(*speaker.close())
 
 
 async def pair(port, kind, code):
-    properties = {"deviceid": "02:00:00:00:00:01", "features": FEATURES[kind]}
-    config = conf.AppleTV("127.0.0.1", "Simulated")
-    config.add_service(conf.ManualService("simulated", Protocol.AirPlay, port, properties))
-    pairing = await pyatv.pair(config, Protocol.AirPlay, asyncio.get_running_loop())
+    config, protocol = device(port, kind)
+    pairing = await pyatv.pair(config, protocol, asyncio.get_running_loop())
     try:
         await pairing.begin()
         if code == "-":
@@ -45,6 +74,10 @@ async def main():
     try:
         credentials = TRANSIENT_CREDENTIALS if kind == "transient" else await pair(port, kind, sys.argv[3])
         result["paired"] = credentials.type.name
+        if kind == "raop":
+            result["without"] = await play(port, None)
+            result["with"] = await play(port, credentials)
+            return
         connection = await http_connect("127.0.0.1", port)
         await verify_connection(credentials, connection)
         answer = await connection.get("/info")
@@ -52,7 +85,8 @@ async def main():
         connection.close()
     except Exception as error:
         result["failure"] = f"{type(error).__name__}: {error}"
-    print(json.dumps(result))
+    finally:
+        print(json.dumps(result))
 
 
 asyncio.run(main())
