@@ -176,7 +176,8 @@ let package = Package(
             [
                 "SimulatedReceivers", "CastV2", "AirPlay", "HomeKitPairing", "RouteBackend", "RouterTestKit",
                 "PeerSupport", "COpenSSL", nio, nioPosix, nioHTTP, nioSSL, protobuf,
-            ]),
+            ],
+            exclude: ["peers"]),
         tests(
             "EndToEndTests",
             [
