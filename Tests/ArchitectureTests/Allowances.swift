@@ -52,6 +52,9 @@ enum Allowances {
             path: "Sources/SimulatedReceivers/AirPlay/SimulatedRAOPReceiver.swift", count: 2,
             why: "the listener and the player of a connection: cancelled and awaited by stop and TEARDOWN"),
         Tasks(
+            path: "Sources/SimulatedReceivers/AirPlay/Timing/PTPSlave.swift", count: 2,
+            why: "the reader and the questions of a slave: cancelled and awaited by stop"),
+        Tasks(
             path: "Sources/SimulatedReceivers/Cast/SimulatedCastReceiver.swift", count: 1,
             why: "the listener; cancelled and awaited by stop"),
         Tasks(
