@@ -97,12 +97,11 @@ struct AirPlay2ServerMachine: Sendable {
 
     /// The part of a URL that a receiver looks at, without what is asked for it.
     static func path(_ uri: String) -> String {
-        var rest = uri.prefix { $0 != "?" }
-        if let scheme = rest.range(of: "://") {
-            let place = rest[scheme.upperBound...]
-            rest = place.firstIndex(of: "/").map { place[$0...] } ?? "/"
-        }
-        return String(rest)
+        let rest = uri.prefix { $0 != "?" }
+        // scheme, two slashes, place: then the path.
+        let parts = rest.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+        guard parts.count >= 3, parts[0].hasSuffix(":"), parts[1].isEmpty else { return String(rest) }
+        return parts.count == 4 ? "/" + parts[3] : "/"
     }
 
     private mutating func perform(_ request: RTSPRequest, _ path: String, _ around: Surroundings) -> Answer {

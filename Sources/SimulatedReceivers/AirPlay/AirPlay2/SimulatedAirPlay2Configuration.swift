@@ -1,5 +1,6 @@
 import AirPlay
 import Foundation
+import HomeKitPairing
 
 /// What a simulated AirPlay 2 receiver is, and what it does wrong on purpose.
 public struct SimulatedAirPlay2Configuration: Sendable {

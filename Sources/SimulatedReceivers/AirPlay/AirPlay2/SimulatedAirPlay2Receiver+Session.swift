@@ -1,5 +1,6 @@
 import AirPlay
 import HomeKitPairing
+import Logging
 import NIOCore
 import NIOPosix
 import RouteBackend
