@@ -16,17 +16,24 @@ import RouteBackend
 /// can be compared.
 ///
 /// Its words for what happens, in `events` and journal: `listening`, `refusedConnection`, `connected`, `request`,
-/// those of pairing (`PairingServerNews`), `session`, `stream`, `eventConnected`, `eventAnswered`, `record`, `peers`, `sound`, `clock`,
+/// those of pairing (`PairingServerNews`), `noPTP`, `session`, `stream`, `eventConnected`, `eventAnswered`, `record`, `peers`, `sound`, `clock`,
 /// `lost`, `anchor`, `flush`, `flushBuffered`, `volume`, `metadata`, `artwork`, `progress`, `command`, `button`, `teardown`,
 /// `disconnected`, `stopped`.
 public actor SimulatedAirPlay2Receiver {
+    /// What it was made to be. Where PTP's ports are not to be had it does without PTP, if it may.
     public nonisolated let configuration: SimulatedAirPlay2Configuration
     /// As its `_raop._tcp` record is announced; the other has the friendly name.
     public nonisolated var raopServiceName: String { "\(configuration.hardwareID)@\(configuration.name)" }
-    /// Of `_airplay._tcp` and `_raop._tcp`.
-    public nonisolated let airPlayRecord: [String: String]
-    public nonisolated let raopRecord: [String: String]
+    /// Of `_airplay._tcp` and `_raop._tcp`, as they are from `start` on.
+    public var airPlayRecord: [String: String] { effective.airPlayRecord(book) }
+    public var raopRecord: [String: String] { effective.raopRecord(book) }
+    /// Why it does without PTP; nil where it does not, or was told to.
+    public private(set) var missesPTP: String?
 
+    /// What it is indeed.
+    private var effective: SimulatedAirPlay2Configuration
+    /// Follows grandmasters; nil without PTP.
+    private(set) var slave: PTPSlave?
     let clock: any HostClock
     let logger: Logger
     var book: PairingServerBook
@@ -54,13 +61,12 @@ public actor SimulatedAirPlay2Receiver {
         logger: Logger = Logger(label: "router.simulated.airplay2") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.configuration = configuration
+        effective = configuration
         self.clock = clock
         self.logger = logger
         var identity = book ?? PairingServerBook(name: configuration.name)
         for controller in configuration.controllers { identity.add(controller) }
         self.book = identity
-        airPlayRecord = configuration.airPlayRecord(identity)
-        raopRecord = configuration.raopRecord(identity)
         volume = configuration.initialVolume
     }
 
@@ -73,6 +79,7 @@ public actor SimulatedAirPlay2Receiver {
             // There from the start, also where nothing is ever heard.
             try openRecorder(sampleRate: 44_100, bitDepth: 16)
         }
+        try await startSlave()
         let server: NIOAsyncChannel<NIOAsyncChannel<ByteBuffer, ByteBuffer>, Never>
         do {
             server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -92,11 +99,27 @@ public actor SimulatedAirPlay2Receiver {
         return port
     }
 
+    private func startSlave() async throws {
+        guard configuration.timing.contains(.ptp) else { return }
+        let slave = PTPSlave(configuration.slave, clock: clock)
+        do {
+            try await slave.start()
+            self.slave = slave
+        } catch let error as SimulatedReceiverError {
+            guard configuration.timing.contains(.ntp) else { throw error }
+            effective.timing.remove(.ptp)
+            missesPTP = "\(error)"
+            tell("noPTP", ["reason": .string("\(error)")])
+        }
+    }
+
     /// Hangs up on everybody and listens no more. The recording is whole when it returns.
     public func stop() async {
         listener?.cancel()
         await listener?.value
         listener = nil
+        await slave?.stop()
+        slave = nil
         recorder?.close()
         recorder = nil
         tell("stopped")
@@ -167,7 +190,7 @@ public actor SimulatedAirPlay2Receiver {
         tell("connected", ["sender": .string(client.channel.remoteAddress?.ipAddress ?? "")])
         var connection = AirPlay2Connection(
             id: id, channel: client.channel,
-            machine: AirPlay2ServerMachine(configuration, nonce: Self.randomHex(bytes: 16)),
+            machine: AirPlay2ServerMachine(effective, nonce: Self.randomHex(bytes: 16)),
             pairing: PairingServer(configuration.pairing))
         do {
             try await client.executeThenClose { inbound, outbound in
@@ -260,8 +283,9 @@ public actor SimulatedAirPlay2Receiver {
             AirPlay2ServerMachine.Surroundings(
                 isTaken: session.map { $0.connection != connection.id } ?? false, volume: volume,
                 knowsTheTime: session?.clock.offset(at: now) != nil, refusal: connection.pairing.refusal,
-                information: { [configuration, book, airPlayRecord, volume] withRecord in
-                    configuration.information(book, volume: volume, record: withRecord ? airPlayRecord : nil)
+                information: { [effective, book, volume] withRecord in
+                    let record = withRecord ? effective.airPlayRecord(book) : nil
+                    return effective.information(book, volume: volume, record: record)
                 }))
         for deed in answer.deeds {
             do {

@@ -5,7 +5,7 @@ import NIOPosix
 
 /// The receiver's way to say something by itself: the sender connects to a port of ours, and then we ask and it answers
 /// (`Protocols/airplay/README.md`, “Event channel”). Under keys of its own where the session is encrypted.
-actor AirPlay2EventChannel {
+actor SimulatedEventChannel {
     enum News: Sendable {
         case connected
         case answered(status: Int, repeatsSequence: Bool)
