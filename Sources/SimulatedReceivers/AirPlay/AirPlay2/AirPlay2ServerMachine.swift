@@ -188,10 +188,12 @@ struct AirPlay2ServerMachine: Sendable {
         if streams.values.contains(where: { $0.streamKind == stream.streamKind }) { return false }
         switch stream.kind {
         case .data: return true
-        case .realtime: return session?.timing != AirPlay2SessionRequest.Timing.none
-            && configuration.realtimeFormats & stream.audioFormat != 0
-        case .buffered: return session?.timing != AirPlay2SessionRequest.Timing.none
-            && configuration.bufferedFormats & stream.audioFormat != 0
+        case .realtime:
+            return session?.timing != AirPlay2SessionRequest.Timing.none
+                && configuration.realtimeFormats & stream.audioFormat != 0
+        case .buffered:
+            return session?.timing != AirPlay2SessionRequest.Timing.none
+                && configuration.bufferedFormats & stream.audioFormat != 0
         }
     }
 
@@ -303,8 +305,11 @@ struct AirPlay2ServerMachine: Sendable {
                 "type": .integer(Int64(stream.streamKind.rawValue)), "sr": .real(Double(format.sampleRate)),
             ])
         }
-        var answer = playing.isEmpty ? Answer(response: RTSPResponse()) : answer(
-            with: .dictionary(["streams": .array(playing)]))
+        var answer =
+            playing.isEmpty
+            ? Answer(response: RTSPResponse())
+            : answer(
+                with: .dictionary(["streams": .array(playing)]))
         answer.deeds = [.feedback]
         return answer
     }

@@ -74,7 +74,8 @@ extension SimulatedAirPlay2Receiver {
 
     // MARK: Setting up
 
-    private func setUp(_ request: AirPlay2SessionRequest, _ connection: AirPlay2Connection) async throws -> RTSPResponse {
+    private func setUp(_ request: AirPlay2SessionRequest, _ connection: AirPlay2Connection) async throws -> RTSPResponse
+    {
         let sender = connection.channel.remoteAddress?.ipAddress ?? ""
         let faults = configuration.faults
         var ports: RAOPDatagramPorts?
@@ -108,7 +109,8 @@ extension SimulatedAirPlay2Receiver {
         tell(
             "session",
             [
-                "clock": .string(seen.sessions.last?.clock.rawValue ?? ""), "encrypted": .bool(connection.secret != nil),
+                "clock": .string(seen.sessions.last?.clock.rawValue ?? ""),
+                "encrypted": .bool(connection.secret != nil),
                 "sender": .string(request.name ?? ""),
             ])
         let isNTP = seen.sessions.last?.clock == .ntp

@@ -196,13 +196,13 @@ public actor SimulatedAirPlay2Receiver {
             try await client.executeThenClose { inbound, outbound in
                 let decoder = RTSPMessageDecoder()
                 for try await chunk in inbound {
-                    try connection.incoming.append(chunk.readableBytesView)
-                    while let (message, used) = try decoder.decode(connection.incoming.plain[...]) {
-                        connection.incoming.plain.removeFirst(used)
+                    try connection.bytes.receive(chunk.readableBytesView)
+                    while let (message, used) = try decoder.decode(connection.bytes.readable) {
+                        connection.bytes.consume(used)
                         guard case .request(let request) = message else { continue }
                         let answer = await answer(request, &connection)
                         if let response = answer.response {
-                            try await outbound.write(ByteBuffer(bytes: connection.written(response)))
+                            try await outbound.write(ByteBuffer(bytes: connection.bytes.seal(response.encoded())))
                         }
                         if answer.closes { return }
                         try connection.encryptIfAgreed()
@@ -323,7 +323,8 @@ public actor SimulatedAirPlay2Receiver {
         let isFirst = seen.recordings.isEmpty || recorder?.frames == 0 && seen.recordings.count == 1
         if isFirst { seen.recordings = [] }
         let number = seen.recordings.count + 1
-        let url = number == 1 ? file : file.deletingLastPathComponent().appending(path: "\(file.lastPathComponent)-\(number)")
+        let url =
+            number == 1 ? file : file.deletingLastPathComponent().appending(path: "\(file.lastPathComponent)-\(number)")
         recorder?.close()
         recorder = try WAVRecorder(
             url: url.appendingPathExtension("wav"), sampleRate: sampleRate, channels: 2, bitDepth: bitDepth)
@@ -355,12 +356,11 @@ struct AirPlay2Connection {
     let channel: any Channel
     var machine: AirPlay2ServerMachine
     var pairing: PairingServer
-    var incoming = AirPlay2ByteStream()
+    var bytes = EncryptedByteStream(.accessory)
     /// What the keys are made of; nil in the clear. Secret.
     private(set) var secret: [UInt8]?
     /// A secret that holds from the next byte on.
     var agreed: [UInt8]?
-    private var sealer: FrameSealer?
 
     init(id: Int, channel: any Channel, machine: AirPlay2ServerMachine, pairing: PairingServer) {
         self.id = id
@@ -369,19 +369,11 @@ struct AirPlay2Connection {
         self.pairing = pairing
     }
 
-    mutating func written(_ response: RTSPResponse) -> [UInt8] {
-        let bytes = response.encoded()
-        return sealer?.seal(bytes) ?? bytes
-    }
-
     /// The answer is written, so what comes now is under the keys, also bytes that were read already.
     mutating func encryptIfAgreed() throws(FrameError) {
         guard let agreed else { return }
         self.agreed = nil
         secret = agreed
-        let keys = ChannelKeys.control(agreed)
-        sealer = FrameSealer(key: keys.accessoryWrites)
-        incoming.open(with: keys.controllerWrites)
-        try incoming.openAll()
+        try bytes.encrypt(with: .control(agreed))
     }
 }
