@@ -85,7 +85,8 @@ struct AirPlay2SendersTests {
         }
     }
 
-    @Test("R8 A10 a button at the receiver goes out on the event channel, and pyatv answers it", .timeLimit(.minutes(3)))
+    @Test(
+        "R8 A10 a button at the receiver goes out on the event channel, and pyatv answers it", .timeLimit(.minutes(3)))
     func button() async throws {
         let python = try await PeerPrograms.python(with: "pyatv", for: "pyatv hears buttons")
         let tune = try await Tune.make(seconds: 4, as: "flac")
