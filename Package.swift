@@ -74,7 +74,9 @@ let package = Package(
         // Wire
         module("CastV2", ["COpenSSL", nio, nioPosix, nioSSL, protobuf, logging]),
         module("HomeKitPairing", ["COpenSSL", "CSodium"]),
-        module("AirPlay", ["HomeKitPairing", "CPlist", "COpenSSL", "CSodium", nio, nioPosix, protobuf, logging]),
+        module(
+            "AirPlay",
+            ["HomeKitPairing", "CPlist", "COpenSSL", "CSodium", "CPosix", nio, nioPosix, protobuf, logging]),
         module("Pacing", ["CPosix"]),
         module(
             "Media",
@@ -112,7 +114,8 @@ let package = Package(
         module(
             "SimulatedReceivers",
             [
-                "CastV2", "AirPlay", "HomeKitPairing", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL", "CSodium", nio,
+                "CastV2", "AirPlay", "HomeKitPairing", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL",
+                "CSodium", nio,
                 nioPosix, nioHTTP, nioSSL, protobuf, subprocess, logging,
             ]),
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),
@@ -130,7 +133,9 @@ let package = Package(
                 "PeerSupport", "CastBackend", "CastV2", "Media", "Pacing", "RouteBackend", "RouteModel",
                 "RouterTestKit", "SimulatedReceivers", logging,
             ]),
-        tests("HomeKitPairingTests", ["HomeKitPairing", "COpenSSL", "RouterTestKit", "PeerSupport"]),
+        tests(
+            "HomeKitPairingTests", ["HomeKitPairing", "AirPlay", "COpenSSL", "RouterTestKit", "PeerSupport"],
+            exclude: ["peers"]),
         tests(
             "AirPlayTests",
             [
@@ -141,7 +146,8 @@ let package = Package(
         tests(
             "AirPlayBackendTests",
             [
-                "AirPlayBackend", "AirPlay", "HomeKitPairing", "Pacing", "PeerSupport", "RouteBackend", "RouteModel", "RouterTestKit",
+                "AirPlayBackend", "AirPlay", "HomeKitPairing", "Pacing", "PeerSupport", "RouteBackend", "RouteModel",
+                "RouterTestKit",
                 "SimulatedReceivers",
             ]),
         tests(

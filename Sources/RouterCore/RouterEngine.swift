@@ -1,3 +1,4 @@
+import Foundation
 import RouteBackend
 import RouteModel
 
@@ -13,6 +14,8 @@ public struct EngineConfiguration: Sendable {
     public var password: @Sendable (Endpoint) async -> Secret?
     /// 0 to 1: what spreads retries in time.
     public var random: @Sendable () -> Double = { Double.random(in: 0...1) }
+    /// Seconds since 1970, for what people read.
+    public var wallSeconds: @Sendable () -> Double = { Date().timeIntervalSince1970 }
 
     public init(
         rooms: [Room] = [], stated: [Endpoint] = [], senderName: String = "router",
@@ -55,6 +58,7 @@ public actor RouterEngine: RouterControlling {
     private var over: [SessionID] = []
     private static let keptSessions = 8
     private var log = EventLog()
+    var pairingsUnderWay: [String: PairingUnderWay] = [:]
 
     /// How long a list or a name waits for discovery at most.
     static let settleNanoseconds: Int64 = 3_000_000_000
@@ -83,6 +87,8 @@ public actor RouterEngine: RouterControlling {
         await withDiscardingTaskGroup { group in
             for session in sessions { group.addTask { await session.end(reason) } }
         }
+        for pairing in pairingsUnderWay.values { await pairing.flow.end() }
+        pairingsUnderWay = [:]
         jobs.finish()
     }
 
@@ -161,6 +167,10 @@ public actor RouterEngine: RouterControlling {
     }
 
     private func admit(_ endpoint: Endpoint) async {
+        var endpoint = endpoint
+        if endpoint.access != .open, (try? await store.credentials(forAnyOf: endpoint.strongKeys)) != nil {
+            endpoint.access = .paired
+        }
         let unknown = endpoint.strongKeys.filter { !registry.knows($0) }
         if !unknown.isEmpty, let stored = try? await store.route(forAnyOf: endpoint.strongKeys) {
             registry.adopt(stored, keys: endpoint.strongKeys)
@@ -173,6 +183,24 @@ public actor RouterEngine: RouterControlling {
         }
         routesChanged()
     }
+
+    /// Looks at the access of a device's endpoints again.
+    func readmit(_ route: Route) async {
+        let ids = Set(route.endpoints.map(\.id))
+        for endpoint in configuration.stated + records.values where ids.contains(endpoint.id) { await admit(endpoint) }
+    }
+
+    func knownRoute(of endpoint: Endpoint) -> Route? {
+        registry.routes.first { $0.endpoints.contains { $0.id == endpoint.id } }
+    }
+
+    func provider(of endpoint: Endpoint) -> (any RouteProvider)? {
+        providers.first { $0.family == endpoint.protocol.family }
+    }
+
+    var senderName: String { configuration.senderName }
+    func wallSeconds() -> Double { configuration.wallSeconds() }
+    func addJob(_ job: @escaping @Sendable () async -> Void) { jobs.add(job) }
 
     private func companions(of endpoint: Endpoint) -> [Endpoint] {
         providers.first { $0.family == endpoint.protocol.family }?.companions(of: endpoint) ?? []
@@ -422,7 +450,11 @@ public actor RouterEngine: RouterControlling {
             // Such a container may hold sound alone: look before choosing by it.
             video = (try? await media.facts(source))?.hasVideo ?? true
         }
-        if case .file = source { return MediaNeed(senderOnly: true, video: video) }
+        switch source {
+        case .file: return MediaNeed(senderOnly: true, video: video)
+        case .live: return MediaNeed(senderOnly: true, video: false, live: true)
+        case .url: break
+        }
         return MediaNeed(senderOnly: false, video: video)
     }
 
@@ -490,7 +522,7 @@ public actor RouterEngine: RouterControlling {
 
     private func tell(_ report: CommandReport) { log.append(.command(report)) }
 
-    private nonisolated func tellPhase(_ phase: String) {
+    nonisolated func tellPhase(_ phase: String) {
         jobs.add { [self] in await self.appendPhase(phase) }
     }
 

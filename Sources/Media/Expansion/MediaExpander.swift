@@ -268,6 +268,7 @@ struct MediaExpander {
                     hint: "Play that file by its own name", scope: .item)
             }
             try await addAddress(url, metadata: entry.metadata, context: title)
+        case .live: break
         case .file(let path):
             let folder = (path as NSString).deletingLastPathComponent
             let places = try places(of: entry, in: folder)

@@ -246,7 +246,7 @@ extension PlaybackSession {
         guard members[index].phase != .opening, members[index].phase != .suspended, !members[index].loading else {
             return
         }
-        if error.code == .routeLost, mayPlayOn(index) { return await suspend(index, error) }
+        if mayComeBack(index, error) { return await suspend(index, error) }
         let gone = members[index].latest.connection == .failed
         members[index].phase = .failed
         members[index].error = error

@@ -35,6 +35,8 @@ actor PlaybackSession {
     var started = false
     var firstStart: MediaTime
     var wantedVolume: VolumePosition?
+    /// Whether its place is written now and then.
+    var keepsPlace = false
     /// Told whenever a room that is to take over has news.
     var transferNews: AsyncStream<Void>.Continuation?
     private var lane = CommandLane()
@@ -145,6 +147,7 @@ actor PlaybackSession {
         }
         started = true
         mediaState = .playing
+        keepPlace()
         // A room that opened while the others loaded.
         for index in members.indices where members[index].phase == .open && !members[index].itemEnded {
             await load(index)
@@ -273,7 +276,9 @@ actor PlaybackSession {
                 learn: { fact, value in
                     try? await store.learn(fact, value: value, endpoint: endpoint.id, firmware: endpoint.firmware)
                 },
-                senderName: environment.senderName, rejoin: rejoin))
+                senderName: environment.senderName, rejoin: rejoin,
+                credentials: try? await store.credentials(forAnyOf: endpoint.strongKeys),
+                identity: try? await store.identity()))
     }
 
     func opened(_ index: Int, _ session: any RouteSession) {

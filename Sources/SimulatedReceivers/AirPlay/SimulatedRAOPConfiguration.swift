@@ -61,16 +61,7 @@ public struct SimulatedRAOPConfiguration: Sendable {
     }
 
     /// 12 hex digits in upper case.
-    var hardwareID: String {
-        if let id { return id.uppercased().filter(\.isHexDigit) }
-        // FNV-1a: the same name is the same device at every start.
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in name.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        // A locally administered address of one station.
-        let address = (hash & 0xFCFF_FFFF_FFFF) | 0x0200_0000_0000
-        let digits = String(address, radix: 16, uppercase: true)
-        return String(repeating: "0", count: 12 - digits.count) + digits
-    }
+    var hardwareID: String { SimulatedHardwareID.digits(id, name: name) }
 
     /// As it is announced under `_raop._tcp` (`Protocols/airplay/README.md`, records of real receivers).
     var txtRecord: [String: String] {

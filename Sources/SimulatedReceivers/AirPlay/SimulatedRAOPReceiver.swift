@@ -222,30 +222,7 @@ public actor SimulatedRAOPReceiver {
             sounds = false
             seen.flushes.append(SimulatedRAOPRecord.Flush(sequence: info.sequence, rtpTime: info.timestamp))
             tell("flush")
-        case .setVolume(let volume):
-            self.volume = volume
-            seen.volumes.append(volume)
-            tell("volume", ["volume": .number(volume)])
-        case .show(let metadata):
-            seen.metadata.append(metadata)
-            var fields: [String: JSONValue] = [:]
-            fields["title"] = metadata.title.map { .string($0) }
-            fields["artist"] = metadata.artist.map { .string($0) }
-            fields["album"] = metadata.album.map { .string($0) }
-            tell("metadata", fields)
-        case .showArtwork(let artwork):
-            seen.artwork = artwork
-            tell(
-                "artwork",
-                ["mime": .string(artwork?.mimeType ?? "image/none"), "bytes": .integer(artwork?.bytes.count ?? 0)])
-        case .showProgress(let progress):
-            seen.progress.append(progress)
-            tell(
-                "progress",
-                [
-                    "start": .integer(Int(progress.start)), "now": .integer(Int(progress.now)),
-                    "end": .integer(Int(progress.end)),
-                ])
+        case .take(let parameter): take(parameter)
         case .tearDown:
             seen.teardowns += 1
             await endStream(of: connection)
@@ -256,6 +233,13 @@ public actor SimulatedRAOPReceiver {
         case .challenged: seen.challenges += 1
         case .wasBusy: seen.busyAnswers += 1
         }
+    }
+
+    private func take(_ parameter: SenderParameter) {
+        if case .volume(let volume) = parameter { self.volume = volume }
+        seen.take(parameter)
+        let news = parameter.news
+        tell(news.word, news.details)
     }
 
     private func announce(_ description: RAOPSessionDescription, _ connection: Int) throws {

@@ -1,9 +1,13 @@
-/// What a RAOP receiver holds between the network and its loudspeaker: orders packets, finds what is missing, and says
+/// What a receiver of RAOP or of AirPlay 2's realtime stream holds between the network and its loudspeaker: orders packets, finds what is missing, and says
 /// which frames are heard up to an instant. A pure value: packets and times in, samples and questions out.
 ///
 /// A frame is heard at its own time or never. The frames of a stream come out without a break from the first one on; what
-/// did not arrive in time is silence of the same length. Between a flush and the next packet nothing comes out.
-struct RAOPPlayout {
+/// did not arrive in time is silence of the same length. Between a flush and the next packet nothing comes out. Samples
+/// are interleaved stereo: 16-bit in RAOP, up to 24-bit in AirPlay 2.
+struct FramePlayout<Sample: FixedWidthInteger & SignedInteger & Sendable>: Sendable {
+    typealias Rendering = FrameRendering<Sample>
+    typealias Mark = FrameMark
+
     enum Insertion: Equatable {
         case queued
         /// Asked for again, and here.
@@ -20,27 +24,10 @@ struct RAOPPlayout {
         var count: UInt16
     }
 
-    /// What was heard since the last time.
-    struct Rendering: Equatable {
-        var samples: [Int16] = []
-        /// Frames of silence in it that should have been sound.
-        var lostFrames = 0
-        /// Frame in the recording of this rendering, its RTP time, and when it was heard; about one each second.
-        var marks: [Mark] = []
-    }
-
-    struct Mark: Equatable {
-        /// Frames that came out before this one, since the receiver was made.
-        var frame: Int
-        var rtpTime: UInt32
-        /// Nanoseconds of the host's clock at which it is heard.
-        var hostNanoseconds: Int64
-    }
-
     private struct Packet {
         var sequence: Int64
         var start: Int64
-        var samples: [Int16]
+        var samples: [Sample]
         var end: Int64 { start + Int64(samples.count / 2) }
     }
 
@@ -58,16 +45,18 @@ struct RAOPPlayout {
     }
 
     /// More packets than this missing at once are not a loss but another stream.
-    static let gapLimit: Int64 = 1024
+    static var gapLimit: Int64 { 1024 }
     /// A jump of RTP time by more frames than this is another stream.
-    static let jumpLimit: Int64 = 30 * 44_100
+    static var jumpLimit: Int64 { 30 * 44_100 }
     /// After a pause of this program's own, the loudspeaker catches up by this much each time and not at once, so that
     /// what waits in the sockets is still in time.
-    static let catchUpFrames: Int64 = 1764
-    static let askAgainAfter: Int64 = 100_000_000
-    static let askLimit = 20
+    static var catchUpFrames: Int64 { 1764 }
+    static var askAgainAfter: Int64 { 100_000_000 }
+    static var askLimit: Int { 20 }
+    /// More than a minute: of a sender that says no time to hear them at, the oldest go.
+    static var packetLimit: Int { 8192 }
 
-    let sampleRate: Int64 = 44_100
+    let sampleRate: Int64
     /// Added to the sync packets' own latency.
     let latencyFrames: Int64
 
@@ -88,8 +77,9 @@ struct RAOPPlayout {
     private(set) var lostPackets = 0
 
     /// - Parameter framesOut: frames of the recording that other streams have filled already.
-    init(latencyFrames: Int, framesOut: Int = 0) {
+    init(latencyFrames: Int, sampleRate: Int = 44_100, framesOut: Int = 0) {
         self.latencyFrames = Int64(latencyFrames)
+        self.sampleRate = Int64(sampleRate)
         self.framesOut = framesOut
     }
 
@@ -130,7 +120,7 @@ struct RAOPPlayout {
         anchor = new
     }
 
-    mutating func insert(sequence: UInt16, rtpTime: UInt32, samples: [Int16]) -> Insertion {
+    mutating func insert(sequence: UInt16, rtpTime: UInt32, samples: [Sample]) -> Insertion {
         var extended = extend(sequence)
         let start = extend(rtp: rtpTime)
         if let highest = highestSequence, extended - highest > Self.gapLimit || highest - extended > Self.gapLimit {
@@ -159,6 +149,10 @@ struct RAOPPlayout {
         // Nearly always the last one.
         let index = packets.lastIndex { $0.start <= start }.map { $0 + 1 } ?? 0
         packets.insert(packet, at: index)
+        if packets.count > Self.packetLimit {
+            packets.removeFirst()
+            lostPackets += 1
+        }
         knownEnd = max(knownEnd, packet.end)
         if cursor == nil {
             // Packets before the first that came have its length.
@@ -175,7 +169,7 @@ struct RAOPPlayout {
         var rendering = Rendering()
         guard let anchor else { return rendering }
         func frame(heardAt host: Int64) -> Int64 {
-            anchor.frame + (host + offset - anchor.senderTime) * sampleRate / 1_000_000_000
+            anchor.frame + FrameMark.frames(in: host + offset - anchor.senderTime, at: sampleRate)
         }
         // The loudspeaker runs from the sync on, and not from when this program had the time to look.
         let start = playhead ?? frame(heardAt: anchor.arrival)
@@ -278,5 +272,34 @@ struct RAOPPlayout {
 
     private func extend(rtp: UInt32) -> Int64 {
         lastFrame + Int64(Int32(truncatingIfNeeded: Int64(rtp) - lastFrame))
+    }
+}
+
+/// The playout of RAOP, whose sound is always 16-bit 44.1 kHz.
+typealias RAOPPlayout = FramePlayout<Int16>
+
+/// What a loudspeaker brought to hearing since the last time.
+struct FrameRendering<Sample: FixedWidthInteger & SignedInteger & Sendable>: Sendable, Equatable {
+    var samples: [Sample] = []
+    /// Frames of silence in it that should have been sound.
+    var lostFrames = 0
+    /// Where the recording is in the sender's time and in the host's; about one each second.
+    var marks: [FrameMark] = []
+}
+
+/// A frame of the recording, its RTP time, and when it was heard.
+struct FrameMark: Sendable, Equatable {
+    /// Frames that came out before this one, since the receiver was made.
+    var frame: Int
+    var rtpTime: UInt32
+    /// Nanoseconds of the host's clock at which it is heard.
+    var hostNanoseconds: Int64
+
+    /// Frames in so many nanoseconds, rounded down. More than a day and a half, which is a sender's nonsense, counts as that.
+    static func frames(in nanoseconds: Int64, at sampleRate: Int64) -> Int64 {
+        let limit: Int64 = 150_000_000_000_000
+        let product = max(-limit, min(limit, nanoseconds)) * sampleRate
+        let (quotient, remainder) = product.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return remainder < 0 ? quotient - 1 : quotient
     }
 }

@@ -23,7 +23,7 @@ extension AirPlayRouteSession {
         try checkUsable()
         volumeEpoch += 1
         // Some devices forget, or refuse, a volume that comes before the stream.
-        guard audioLatency != nil else {
+        guard started else {
             pendingVolume = volume
             state.update { $0.volume = volume }
             return
@@ -39,7 +39,7 @@ extension AirPlayRouteSession {
 
     private func send(_ volume: VolumeState) async throws {
         let value = VolumeCurve.airplay.deviceValue(volume.level, muted: volume.muted)
-        try await withClient { client async throws(RAOPError) in try await client.setVolume(value) }
+        try await withWire { wire async throws(AirPlayWireError) in try await wire.setVolume(value) }
         state.update { $0.volume = volume }
     }
 
@@ -48,7 +48,7 @@ extension AirPlayRouteSession {
         presentation += 1
         let newest = presentation
         guard let nowPlaying, let run else { return }
-        let kinds = plan.advertisement.metadataKinds
+        let kinds = plan.metadataKinds
         let start = run.timestamp(ofFrame: nowPlaying.startFrame)
         // Where the item was begun in its middle, it starts with the run.
         let from = UInt32(truncatingIfNeeded: max(start, run.clock.timestamp))
@@ -57,8 +57,8 @@ extension AirPlayRouteSession {
             if shown.text != text {
                 // Noted before it is sent, for a newer call compares with it.
                 shown.text = text
-                try await show("titles") { client async throws(RAOPError) in
-                    try await client.setMetadata(text, timestamp: from)
+                try await show("titles") { wire async throws(AirPlayWireError) in
+                    try await wire.setMetadata(text, timestamp: from)
                 }
                 guard newest == presentation else { return }
             }
@@ -66,16 +66,16 @@ extension AirPlayRouteSession {
         if kinds.contains(.artwork), shown.artwork != nowPlaying.artwork {
             let artwork = nowPlaying.artwork
             shown.artwork = artwork
-            try await show("artwork") { client async throws(RAOPError) in
-                try await client.setArtwork(
+            try await show("artwork") { wire async throws(AirPlayWireError) in
+                try await wire.setArtwork(
                     mimeType: artwork?.mimeType ?? "image/none", bytes: artwork?.bytes ?? [], timestamp: from)
             }
             guard newest == presentation else { return }
         }
         if kinds.contains(.progress), let duration = nowPlaying.durationFrames {
             let now = max(run.clock.timestamp(at: hostClock.now()), run.clock.timestamp, start)
-            try await show("progress") { client async throws(RAOPError) in
-                try await client.setProgress(
+            try await show("progress") { wire async throws(AirPlayWireError) in
+                try await wire.setProgress(
                     start: UInt32(truncatingIfNeeded: start), now: UInt32(truncatingIfNeeded: now),
                     end: UInt32(truncatingIfNeeded: start + duration))
             }
@@ -84,10 +84,10 @@ extension AirPlayRouteSession {
 
     /// A device that refuses what it is shown plays all the same.
     private func show(
-        _ what: String, _ body: (RAOPClient) async throws(RAOPError) -> Void
+        _ what: String, _ body: (any AirPlayWire) async throws(AirPlayWireError) -> Void
     ) async throws {
         do {
-            try await withClient(body)
+            try await withWire(body)
         } catch {
             try checkUsable()
             logger.debug("not shown", metadata: ["what": "\(what)", "error": "\(error)"])

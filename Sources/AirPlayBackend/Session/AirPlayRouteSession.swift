@@ -4,7 +4,7 @@ import Pacing
 import RouteBackend
 import RouteModel
 
-/// A RAOP session as the engine sees it.
+/// A RAOP or AirPlay 2 session as the engine sees it.
 ///
 /// Packets are encrypted here, once, and wait in the ring of the sending thread; this actor only has to be in time
 /// within a good half second.
@@ -14,36 +14,39 @@ public actor AirPlayRouteSession: RouteSession {
         var feed: any AudioFeed
     }
 
-    /// One unbroken run of packets: from a start to the next flush.
-    struct Run {
-        var clock: RAOPStreamClock
-        /// The feed's frame that `clock.timestamp` is.
-        var firstFrame: Int64
-
-        func timestamp(ofFrame frame: Int64) -> Int64 { clock.timestamp + frame - firstFrame }
+    /// What a session is made of, once the receiver is ready for audio.
+    struct Parts: Sendable {
+        var wire: any AirPlayWire
+        var lane: any AirPlayLane
+        var plan: AirPlayStreamPlan
+        var descriptor: RouteSessionDescriptor
+        /// As the device reports it; nil where it doesn't.
+        var volume: VolumeState?
+        /// `errno` of datagrams that nobody took.
+        var failures: AsyncStream<Int32>
+        var evidence: PlayingEvidence.Source
     }
 
     public nonisolated let descriptor: RouteSessionDescriptor
     nonisolated let state: LatestValue<RouteSessionUpdate>
 
-    let client: RAOPClient
-    let plan: RAOPPlan
-    let datagrams: RAOPDatagrams
-    let stream: PacedStream
+    let wire: any AirPlayWire
+    let plan: AirPlayStreamPlan
     let hostClock: any HostClock
     let logger: Logger
     private let failures: AsyncStream<Int32>
-    private let failureReports: AsyncStream<Int32>.Continuation
+    private let evidence: PlayingEvidence.Source
+    private let figures: @Sendable () -> PacingStatistics
 
-    var packetizer: RAOPPacketizer
+    var lane: any AirPlayLane
     var loaded: Loaded?
     /// Set while packets flow.
-    var run: Run?
+    var run: AirPlayRun?
     /// The last run: its clock goes on while nothing plays, so that timestamps stay in step with what the receiver was
     /// told last.
     var lastClock: RAOPStreamClock?
-    /// Frames the device adds; nil before RECORD.
-    var audioLatency: Int?
+    /// Whether the stream has been started once: some devices forget, or refuse, a volume that comes before.
+    var started = false
     var pump: Task<Void, Never>?
     /// Set while a start waits for the first packet of its feed.
     var opening: FeedOpening?
@@ -56,91 +59,31 @@ public actor AirPlayRouteSession: RouteSession {
     var pendingVolume: VolumeState?
     /// Counts our own writes of the volume, so that an older reading does not undo one.
     var volumeEpoch = 0
+    /// Since when a sign of life waits for its answer.
+    private var askedAt: Int64?
+    /// When the system last said that nobody takes our packets.
+    private var refusedAt: Int64?
     private var over = false
     private var runner: Task<Void, Never>?
 
-    private init(
-        client: RAOPClient, plan: RAOPPlan, datagrams: RAOPDatagrams, stream: PacedStream, packetizer: RAOPPacketizer,
-        descriptor: RouteSessionDescriptor, volume: VolumeState?, hostClock: any HostClock, logger: Logger,
-        failures: (stream: AsyncStream<Int32>, continuation: AsyncStream<Int32>.Continuation)
-    ) {
-        self.client = client
-        self.plan = plan
-        self.datagrams = datagrams
-        self.stream = stream
-        self.packetizer = packetizer
-        self.descriptor = descriptor
+    /// A session on a receiver that is ready. Call `begin` next.
+    init(_ parts: Parts, hostClock: any HostClock, logger: Logger) {
+        wire = parts.wire
+        lane = parts.lane
+        figures = parts.lane.statistics
+        plan = parts.plan
+        descriptor = parts.descriptor
+        failures = parts.failures
+        evidence = parts.evidence
         self.hostClock = hostClock
         self.logger = logger
-        self.failures = failures.stream
-        failureReports = failures.continuation
-        state = LatestValue(RouteSessionUpdate(volume: volume))
-    }
-
-    /// Climbs to SETUP on a fresh connection. The connection is closed when it throws.
-    static func open(
-        on connection: RTSPConnection, endpoint: Endpoint, plan: RAOPPlan, publicKey: RAOPPublicKey,
-        options: OpenOptions, clock: any HostClock, pacer: Pacer, logger: Logger
-    ) async throws -> AirPlayRouteSession {
-        options.phase("announcing audio")
-        let cipher = plan.encryption == .rsa ? RAOPAudioCipher.random() : nil
-        guard let remote = DatagramAddress(socketAddress: connection.remoteSocketAddress) else {
-            await connection.close()
-            throw RouterError(.internal, "the address of \(endpoint.name) is of no known kind", scope: .route)
-        }
-        let client: RAOPClient
-        do {
-            client = try await RAOPClient.announce(
-                on: connection,
-                options: RAOPClient.Options(
-                    codec: plan.codecDescription, cipher: cipher, publicKey: publicKey,
-                    needsAuthSetup: plan.advertisement.needsAuthSetup, clientName: options.senderName))
-        } catch {
-            throw AirPlayErrors.opening(error, endpoint: endpoint)
-        }
-        var datagrams: RAOPDatagrams?
-        do {
-            let opened = try RAOPDatagrams(remote: remote, pacer: pacer) { clock.now() }
-            datagrams = opened
-            let ports = try await client.setUp(controlPort: opened.control.port, timingPort: opened.timing.port)
-            let volume = try await client.volume()
-            let failures = AsyncStream.makeStream(of: Int32.self, bufferingPolicy: .bufferingNewest(1))
-            let stream = try opened.start(ports) { failures.continuation.yield($0) }
-            var generator = SystemRandomNumberGenerator()
-            let session = AirPlayRouteSession(
-                client: client, plan: plan, datagrams: opened, stream: stream,
-                packetizer: RAOPPacketizer(
-                    ssrc: UInt32.random(in: .min ... .max, using: &generator),
-                    firstSequence: UInt16.random(in: .min ... .max, using: &generator),
-                    firstTimestamp: UInt32.random(in: .min ... .max, using: &generator),
-                    framesPerPacket: RAOPPlan.framesPerPacket, cipher: cipher),
-                descriptor: RouteSessionDescriptor(
-                    endpoint: endpoint,
-                    delivery: .push(
-                        PushRequirements(format: plan.format, leadNanoseconds: plan.leadNanoseconds)),
-                    capabilities: endpoint.capabilities,
-                    volume: VolumeDescriptor(
-                        handling: .adjustable, curve: .airplay, readback: volume == nil ? .none : .polled)),
-                volume: volume.map(Self.volumeState), hostClock: clock, logger: logger, failures: failures)
-            await session.begin()
-            return session
-        } catch let error as RAOPError {
-            await datagrams?.close(nil)
-            await client.end()
-            throw AirPlayErrors.opening(error, endpoint: endpoint)
-        } catch {
-            await datagrams?.close(nil)
-            await client.end()
-            throw RouterError(
-                .internal, "no UDP socket could be opened for \(endpoint.name)",
-                hint: "Check the limits on open files and on the network", scope: .route, causes: ["\(error)"])
-        }
+        state = LatestValue(RouteSessionUpdate(volume: parts.volume))
     }
 
     public nonisolated func updates() -> AsyncStream<RouteSessionUpdate> { state.stream() }
 
     /// What became of the packets so far.
-    public nonisolated var statistics: PacingStatistics { datagrams.ring.statistics }
+    public nonisolated var statistics: PacingStatistics { figures() }
 
     public nonisolated var delivered: DeliveryStatistics? {
         let statistics = statistics
@@ -206,8 +149,8 @@ public actor AirPlayRouteSession: RouteSession {
             over = true
             opening?.cancel()
             await stopPump()
-            datagrams.ring.dropPending()
-            await client.end()
+            lane.dropPending()
+            await wire.end()
             await tidy()
             state.update { update in
                 update.connection = .ended
@@ -231,26 +174,19 @@ public actor AirPlayRouteSession: RouteSession {
     }
 
     /// Does something with the receiver, and translates what goes wrong.
-    func withClient<Result: Sendable>(
-        _ body: (RAOPClient) async throws(RAOPError) -> Result
+    func withWire<Result: Sendable>(
+        _ body: (any AirPlayWire) async throws(AirPlayWireError) -> Result
     ) async throws(RouterError) -> Result {
+        let result: Result
         do {
-            let result = try await body(client)
-            try checkUsable()
-            return result
-        } catch let error as RouterError {
-            throw error
-        } catch let error as RAOPError {
-            try checkUsable()
-            let translated = AirPlayErrors.routerError(error, endpoint: descriptor.endpoint)
-            switch error {
-            case .closed, .timedOut, .malformed: await lose(translated)
-            default: break
-            }
-            throw translated
+            result = try await body(wire)
         } catch {
-            throw RouterError(.internal, "\(error)", scope: .session)
+            try checkUsable()
+            if error.lost { await lose(error.error) }
+            throw error.error
         }
+        try checkUsable()
+        return result
     }
 
     /// The device is gone: says so and ends.
@@ -269,7 +205,7 @@ public actor AirPlayRouteSession: RouteSession {
         state.finish()
         opening?.cancel()
         pump?.cancel()
-        client.abort()
+        wire.abort()
         await tidy()
     }
 
@@ -282,8 +218,7 @@ public actor AirPlayRouteSession: RouteSession {
 
     private func tidy() async {
         runner?.cancel()
-        failureReports.finish()
-        await datagrams.close(stream)
+        await lane.close()
         let statistics = statistics
         logger.debug(
             "stream ended",
@@ -296,42 +231,53 @@ public actor AirPlayRouteSession: RouteSession {
             ])
     }
 
-    private func begin() {
+    /// Begins to watch the device.
+    func begin() {
         runner = Task {
             await withDiscardingTaskGroup { group in
                 group.addTask { await self.watchConnection() }
                 group.addTask { await self.keepAlive() }
                 group.addTask { await self.watchFailures() }
+                group.addTask { await self.watchPlaying() }
             }
         }
     }
 
     private func watchConnection() async {
-        await client.waitUntilClosed()
+        await wire.waitUntilClosed()
         await lose(AirPlayErrors.routerError(.closed, endpoint: descriptor.endpoint))
     }
 
     /// Receivers forget a sender that is silent on the connection for half a minute; some sooner.
     private func keepAlive() async {
-        let feedback = plan.advertisement.needsFeedback
+        let feedback = plan.feedback
         let polled = descriptor.volume.readback == .polled
         let interval: Int64 = feedback ? 2_000_000_000 : polled ? 5_000_000_000 : 20_000_000_000
         while !over {
             do { try await hostClock.sleep(nanoseconds: interval) } catch { return }
             if feedback || !polled {
-                _ = try? await withClient { client async throws(RAOPError) in
-                    try await client.keepAlive(feedback: feedback, timeout: .seconds(6))
+                askedAt = hostClock.now()
+                // Three of two seconds may be missed: requests are answered in order, so a late answer is still one.
+                _ = try? await withWire { wire async throws(AirPlayWireError) in
+                    try await wire.keepAlive(feedback: feedback, timeout: .seconds(8))
                 }
+                askedAt = nil
             }
             if polled { await readVolume() }
+            // Refused when it was set; the device may be ready by now.
+            if started { try? await sendPendingVolume() }
         }
     }
 
     private func readVolume() async {
         let epoch = volumeEpoch
-        let read = try? await withClient { client async throws(RAOPError) in try await client.volume() }
+        let read = try? await withWire { wire async throws(AirPlayWireError) in try await wire.volume() }
         guard let value = read ?? nil, epoch == volumeEpoch, pendingVolume == nil else { return }
-        let volume = Self.volumeState(value)
+        take(Self.volumeState(value))
+    }
+
+    /// A volume as the device has it by now.
+    func take(_ volume: VolumeState) {
         if state.value.volume != volume { state.update { $0.volume = volume } }
     }
 
@@ -339,10 +285,40 @@ public actor AirPlayRouteSession: RouteSession {
     private func watchFailures() async {
         for await code in failures {
             guard !over else { return }
+            refusedAt = hostClock.now()
             logger.debug("sending failed", metadata: ["errno": "\(code)"])
-            _ = try? await withClient { client async throws(RAOPError) in
-                try await client.keepAlive(feedback: false, timeout: .seconds(2))
+            _ = try? await withWire { wire async throws(AirPlayWireError) in
+                try await wire.keepAlive(feedback: false, timeout: .seconds(2))
             }
+        }
+    }
+
+    // MARK: - Whether it is heard
+
+    /// Looks once a second whether what is known speaks for the room being heard.
+    private func watchPlaying() async {
+        var before: PacingStatistics?
+        while !over {
+            do { try await hostClock.sleep(nanoseconds: 1_000_000_000) } catch { return }
+            let now = hostClock.now()
+            guard let run, state.value.media == .playing else {
+                before = nil
+                if state.value.proof != nil { state.update { $0.proof = nil } }
+                continue
+            }
+            let figures = figures()
+            let last = before ?? figures
+            // Over some seconds, for a burst of losses is soon over.
+            if figures.sent - last.sent > 1000 || before == nil { before = figures }
+            let evidence = PlayingEvidence(
+                since: max(run.began, run.clock.instant(of: run.clock.timestamp) - plan.leadNanoseconds),
+                clock: evidence.clock(), sent: figures.sent - last.sent, resent: figures.resent - last.resent,
+                missed: figures.resendsMissed - last.resendsMissed,
+                refused: refusedAt.map { now - $0 < 3_000_000_000 } ?? false, unanswered: askedAt.map { now - $0 > 3_000_000_000 } ?? false,
+                silentCombination: evidence.silentCombination, name: descriptor.endpoint.name,
+                host: descriptor.endpoint.host, ports: evidence.ports)
+            let proof = evidence.judged(at: now)
+            if state.value.proof != proof { state.update { $0.proof = proof } }
         }
     }
 }
