@@ -10,18 +10,22 @@ public struct AirPlayProvider: RouteProvider {
     private let pacer: Pacer
     private let publicKey: RAOPPublicKey
     private let logger: Logger
+    private let remotes: AirPlayRemoteControl?
 
     /// - Parameters:
     ///   - pacer: the process's one sending thread.
+    ///   - remotes: where devices' buttons are heard; nil: nowhere.
     ///   - publicKey: whom RSA receivers' keys are wrapped for; tests have a pair of their own.
     public init(
         clock: any HostClock, pacer: Pacer, publicKey: RAOPPublicKey = .airPortExpress,
+        remotes: AirPlayRemoteControl? = nil,
         logger: Logger = Logger(label: "router.airplay") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.clock = clock
         self.pacer = pacer
         self.publicKey = publicKey
         self.logger = logger
+        self.remotes = remotes
     }
 
     public var family: RouteFamily { .airplay }
@@ -54,7 +58,7 @@ public struct AirPlayProvider: RouteProvider {
             return try await withTaskCancellationHandler {
                 let session = try await RAOPOpening(
                     endpoint: endpoint, plan: plan, publicKey: publicKey, options: options, clock: clock,
-                    pacer: pacer, logger: logger
+                    pacer: pacer, logger: logger, remotes: remotes
                 ).open(on: connection)
                 if Task.isCancelled {
                     await session.end(.stop)
