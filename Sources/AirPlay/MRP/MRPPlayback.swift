@@ -1,3 +1,5 @@
+import SwiftProtobuf
+
 /// What a device plays, as its messages tell it piece by piece (`Protocols/mrp`, “Now playing”). Pure.
 public struct MRPPlayback: Sendable, Hashable {
     public enum State: Int32, Sendable, Hashable {

@@ -33,7 +33,7 @@ public actor MRPSession {
     }
 
     /// Serves the stream until the device closes it, sends what is no frame, or the task is cancelled.
-    public func run(on connection: ByteConnection) async {
+    public nonisolated func run(on connection: ByteConnection) async {
         try? await connection.run { inbound, outbound in
             try await withThrowingDiscardingTaskGroup { group in
                 let outgoing = self.outgoing.stream
@@ -52,7 +52,7 @@ public actor MRPSession {
                 group.cancelAll()
             }
         }
-        finish()
+        await finish()
     }
 
     /// Asks the device to do something; returns when it says that it has.
@@ -102,7 +102,7 @@ public actor MRPSession {
         guard waiting.count < Self.maximumWaiting else { throw .notReady }
         let (identifier, frame) = machine.ask(message)
         let sleep = sleep
-        let answer: Result<MRPProtocolMessage, any Error> = await withTaskGroup { group in
+        let outcome: Result<MRPProtocolMessage, any Error> = await withTaskGroup { group in
             // Cut short by an answer, or by the caller's end: then too it lets go whoever still waits.
             group.addTask {
                 try? await sleep(timeout)
@@ -115,7 +115,7 @@ public actor MRPSession {
                 return .failure(error)
             }
         }
-        switch answer {
+        switch outcome {
         case .success(let message): return message
         case .failure(let error): throw error as? MRPSessionError ?? .closed
         }
