@@ -12,14 +12,17 @@ public struct AirPlayProvider: RouteProvider {
     private let publicKey: RAOPPublicKey
     private let logger: Logger
     private let clockKeeper: AirPlayClockKeeper
+    private let remotes: AirPlayRemoteControl?
 
     /// - Parameters:
     ///   - pacer: the process's one sending thread.
+    ///   - remotes: where devices' buttons are heard; nil: nowhere.
     ///   - publicKey: whom RSA receivers' keys are wrapped for; tests have a pair of their own.
     ///   - clockPorts: of the clock that AirPlay 2 receivers follow; real ones know the standard's only.
     public init(
         clock: any HostClock, pacer: Pacer, publicKey: RAOPPublicKey = .airPortExpress,
         clockPorts: PTPPorts = .standard,
+        remotes: AirPlayRemoteControl? = nil,
         logger: Logger = Logger(label: "router.airplay") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.clock = clock
@@ -27,6 +30,7 @@ public struct AirPlayProvider: RouteProvider {
         self.publicKey = publicKey
         self.logger = logger
         clockKeeper = AirPlayClockKeeper(ports: clockPorts)
+        self.remotes = remotes
     }
 
     public var family: RouteFamily { .airplay }
@@ -77,7 +81,7 @@ public struct AirPlayProvider: RouteProvider {
     private func openRAOP(_ endpoint: Endpoint, _ options: OpenOptions) async throws -> AirPlayRouteSession {
         let opening = RAOPOpening(
             endpoint: endpoint, plan: try RAOPPlan(endpoint: endpoint), publicKey: publicKey, options: options,
-            clock: clock, pacer: pacer, logger: logger)
+            clock: clock, pacer: pacer, logger: logger, remotes: remotes)
         options.phase("connecting")
         let connection: RTSPConnection
         do {

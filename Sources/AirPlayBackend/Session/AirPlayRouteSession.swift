@@ -25,6 +25,8 @@ public actor AirPlayRouteSession: RouteSession {
         /// `errno` of datagrams that nobody took.
         var failures: AsyncStream<Int32>
         var evidence: PlayingEvidence.Source
+        /// Where the device's buttons are heard by DACP.
+        var remote: DACPSession?
     }
 
     public nonisolated let descriptor: RouteSessionDescriptor
@@ -36,6 +38,9 @@ public actor AirPlayRouteSession: RouteSession {
     let logger: Logger
     private let failures: AsyncStream<Int32>
     private let evidence: PlayingEvidence.Source
+    nonisolated let remote: DACPSession?
+    nonisolated let buttons = AsyncStream.makeStream(
+        of: RemoteCommand.self, bufferingPolicy: .bufferingOldest(DACPSession.backlog))
     private let figures: @Sendable () -> PacingStatistics
 
     var lane: any AirPlayLane
@@ -75,6 +80,7 @@ public actor AirPlayRouteSession: RouteSession {
         descriptor = parts.descriptor
         failures = parts.failures
         evidence = parts.evidence
+        remote = parts.remote
         self.hostClock = hostClock
         self.logger = logger
         state = LatestValue(RouteSessionUpdate(volume: parts.volume))
@@ -190,16 +196,18 @@ public actor AirPlayRouteSession: RouteSession {
     }
 
     /// The device is gone: says so and ends.
-    func lose(_ error: RouterError) async {
+    ///
+    /// - Parameter taken: it is there, and used for something else.
+    func lose(_ error: RouterError, taken: Bool = false) async {
         guard !over else { return }
         over = true
         logger.notice("route lost", metadata: ["route": "\(descriptor.endpoint.name)", "error": "\(error)"])
         var error = error
-        error.code = .routeLost
+        if !taken { error.code = .routeLost }
         state.update { update in
-            update.connection = .failed
+            update.connection = taken ? .ended : .failed
             update.media = .stopped
-            update.stopReason = .deviceGone
+            update.stopReason = taken ? .superseded : .deviceGone
             update.error = error
         }
         state.finish()
@@ -218,6 +226,8 @@ public actor AirPlayRouteSession: RouteSession {
 
     private func tidy() async {
         runner?.cancel()
+        remote?.close()
+        buttons.continuation.finish()
         await lane.close()
         let statistics = statistics
         logger.debug(
@@ -241,6 +251,8 @@ public actor AirPlayRouteSession: RouteSession {
                 group.addTask { await self.keepAlive() }
                 group.addTask { await self.watchFailures() }
                 group.addTask { await self.watchPlaying() }
+                group.addTask { await self.hearRemote() }
+                group.addTask { await self.tellRemote() }
             }
         }
     }
