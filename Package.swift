@@ -174,7 +174,7 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                "RouteModel", "RouteBackend", "RouterCore", "CastBackend", "Media", "RouterCommands", "RouterTestKit",
+                "RouteModel", "RouteBackend", "RouterCore", "AirPlayBackend", "CastBackend", "Media", "Pacing", "RouterCommands", "RouterTestKit",
                 "SimulatedReceivers", "PeerSupport", "router", nio, nioPosix, nioHTTP, subprocess, logging,
             ],
             exclude: ["peers"]),

@@ -376,8 +376,9 @@ actor PlaybackSession {
     }
 
     func remember() async {
-        guard !ended else { return }
         unsaved = false
+        // What this process is sent on its standard input, no other can go on with.
+        guard !ended, !queue.snapshot.items.contains(where: { $0.source.isStandardInput }) else { return }
         let store = environment.store
         let queue = queue.snapshot
         let members = members.filter(\.takesPart)
@@ -475,6 +476,10 @@ actor PlaybackSession {
         await publish()
         jobs.finish()
     }
+}
+
+extension MediaSource {
+    var isStandardInput: Bool { if case .live(let input) = self { input.kind == .standardInput } else { false } }
 }
 
 extension RouterError {
