@@ -181,8 +181,8 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                "RouteModel", "RouteBackend", "RouterCore", "CastBackend", "Media", "RouterCommands", "RouterTestKit",
-                "SimulatedReceivers", "PeerSupport", "router", nio, nioPosix, nioHTTP, subprocess, logging,
+                "RouteModel", "RouteBackend", "RouterCore", "AirPlayBackend", "CastBackend", "Media", "Pacing",
+                "RouterCommands", "RouterTestKit", "SimulatedReceivers", "PeerSupport", "router", nio, nioPosix, nioHTTP, subprocess, logging,
             ],
             exclude: ["peers"]),
     ]
