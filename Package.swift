@@ -74,7 +74,9 @@ let package = Package(
         // Wire
         module("CastV2", ["COpenSSL", nio, nioPosix, nioSSL, protobuf, logging]),
         module("HomeKitPairing", ["COpenSSL", "CSodium"]),
-        module("AirPlay", ["HomeKitPairing", "CPlist", "COpenSSL", "CSodium", nio, nioPosix, protobuf, logging]),
+        module(
+            "AirPlay",
+            ["HomeKitPairing", "CPlist", "COpenSSL", "CSodium", "CPosix", nio, nioPosix, protobuf, logging]),
         module("Pacing", ["CPosix"]),
         module(
             "Media",
@@ -112,7 +114,8 @@ let package = Package(
         module(
             "SimulatedReceivers",
             [
-                "CastV2", "AirPlay", "HomeKitPairing", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL", "CSodium", nio,
+                "CastV2", "AirPlay", "HomeKitPairing", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL",
+                "CSodium", nio,
                 nioPosix, nioHTTP, nioSSL, protobuf, subprocess, logging,
             ]),
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),
@@ -143,7 +146,8 @@ let package = Package(
         tests(
             "AirPlayBackendTests",
             [
-                "AirPlayBackend", "AirPlay", "HomeKitPairing", "Pacing", "PeerSupport", "RouteBackend", "RouteModel", "RouterTestKit",
+                "AirPlayBackend", "AirPlay", "HomeKitPairing", "Pacing", "PeerSupport", "RouteBackend", "RouteModel",
+                "RouterTestKit",
                 "SimulatedReceivers",
             ]),
         tests(
@@ -172,12 +176,13 @@ let package = Package(
             [
                 "SimulatedReceivers", "CastV2", "AirPlay", "HomeKitPairing", "RouteBackend", "RouterTestKit",
                 "PeerSupport", "COpenSSL", nio, nioPosix, nioHTTP, nioSSL, protobuf,
-            ]),
+            ],
+            exclude: ["peers"]),
         tests(
             "EndToEndTests",
             [
-                "RouteModel", "RouteBackend", "RouterCore", "CastBackend", "Media", "RouterCommands", "RouterTestKit",
-                "SimulatedReceivers", "PeerSupport", "router", nio, nioPosix, nioHTTP, subprocess, logging,
+                "RouteModel", "RouteBackend", "RouterCore", "AirPlayBackend", "CastBackend", "Media", "Pacing",
+                "RouterCommands", "RouterTestKit", "SimulatedReceivers", "PeerSupport", "router", nio, nioPosix, nioHTTP, subprocess, logging,
             ],
             exclude: ["peers"]),
     ]
