@@ -88,6 +88,9 @@ public enum InProcessRouter {
         }
     }
 
+    /// Opens the store as a run would; what it has to say of how it came up, if anything.
+    static func storeForChecking(_ path: String) throws -> Notice? { try RouterStore(path: path).openingNotice }
+
     private static func statedEndpoints(
         _ setup: RouterSetup, providers: [any RouteProvider]
     ) throws -> [(endpoint: Endpoint, password: Secret?)] {

@@ -243,8 +243,10 @@ public actor AirPlayRouteSession: RouteSession {
 
     /// Begins to watch the device.
     func begin() {
+        let worker = lane.worker
         runner = Task {
             await withDiscardingTaskGroup { group in
+                if let worker { group.addTask { await self.work(worker) } }
                 group.addTask { await self.watchConnection() }
                 group.addTask { await self.keepAlive() }
                 group.addTask { await self.watchFailures() }
@@ -253,6 +255,12 @@ public actor AirPlayRouteSession: RouteSession {
                 group.addTask { await self.tellRemote() }
             }
         }
+    }
+
+    private func work(_ worker: @Sendable () async -> Void) async {
+        await worker()
+        guard !Task.isCancelled else { return }
+        await lose(AirPlayErrors.routerError(.closed, endpoint: descriptor.endpoint))
     }
 
     private func watchConnection() async {
@@ -318,18 +326,20 @@ public actor AirPlayRouteSession: RouteSession {
                 if state.value.proof != nil { state.update { $0.proof = nil } }
                 continue
             }
+            let clock = await evidence.clock()
             let figures = figures()
             let last = before ?? figures
             // Over some seconds, for a burst of losses is soon over.
             if figures.sent - last.sent > 1000 || before == nil { before = figures }
-            let evidence = PlayingEvidence(
+            let judged = PlayingEvidence(
                 since: max(run.began, run.clock.instant(of: run.clock.timestamp) - plan.leadNanoseconds),
-                clock: evidence.clock(), sent: figures.sent - last.sent, resent: figures.resent - last.resent,
+                clock: clock, sent: figures.sent - last.sent, resent: figures.resent - last.resent,
                 missed: figures.resendsMissed - last.resendsMissed,
-                refused: refusedAt.map { now - $0 < 3_000_000_000 } ?? false, unanswered: askedAt.map { now - $0 > 3_000_000_000 } ?? false,
+                refused: refusedAt.map { now - $0 < 3_000_000_000 } ?? false,
+                unanswered: askedAt.map { now - $0 > 3_000_000_000 } ?? false,
                 silentCombination: evidence.silentCombination, name: descriptor.endpoint.name,
                 host: descriptor.endpoint.host, ports: evidence.ports)
-            let proof = evidence.judged(at: now)
+            let proof = judged.judged(at: now)
             if state.value.proof != proof { state.update { $0.proof = proof } }
         }
     }

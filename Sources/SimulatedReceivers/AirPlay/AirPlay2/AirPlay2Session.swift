@@ -8,11 +8,13 @@ final class AirPlay2Session {
     /// Nil in one of remote control alone.
     let ports: RAOPDatagramPorts?
     let clock: AirPlay2SenderClock
-    let events: AirPlay2EventChannel
+    let events: SimulatedEventChannel
     /// What keys are made of; nil in the clear. Secret.
     let secret: [UInt8]?
     /// The sender's address.
     let sender: String
+    /// The grandmaster's identity, where SETUP told it.
+    var masterID: UInt64?
     var realtime: AirPlay2RealtimeStream?
     var buffered: AirPlay2BufferedStream?
     /// What reads the connection of the buffered stream, ended with it.
@@ -32,7 +34,7 @@ final class AirPlay2Session {
     var tasks: [Task<Void, Never>] = []
 
     init(
-        connection: Int, ports: RAOPDatagramPorts?, clock: AirPlay2SenderClock, events: AirPlay2EventChannel,
+        connection: Int, ports: RAOPDatagramPorts?, clock: AirPlay2SenderClock, events: SimulatedEventChannel,
         secret: [UInt8]?, sender: String, buttons: [SimulatedAirPlay2Button.Timed]
     ) {
         self.connection = connection

@@ -8,8 +8,10 @@ public struct SimulatedAirPlay2Faults: Sendable {
     public var seed: UInt64 = 1
     /// How many sync packets get lost at the start of each realtime stream.
     public var dropSyncs = 0
-    /// Never asks the sender for its time, by NTP or by PTP; by PTP it listens, and is mute while it hears no clock.
+    /// Never asks the sender for its time, by NTP or by PTP. By PTP it still listens.
     public var ignoresTiming = false
+    /// Hears no PTP either, and is mute therefore while it answers everything with 200.
+    public var isDeafToPTP = false
     /// A SETUP with NTP timing is never answered, as by HomePods.
     public var ignoresNTP = false
     /// Never asks for a lost packet again.

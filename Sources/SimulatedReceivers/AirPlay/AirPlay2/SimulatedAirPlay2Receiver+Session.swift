@@ -1,5 +1,6 @@
 import AirPlay
 import HomeKitPairing
+import Logging
 import NIOCore
 import NIOPosix
 import RouteBackend
@@ -28,6 +29,7 @@ extension SimulatedAirPlay2Receiver {
             tell("record")
         case .setPeers(let addresses):
             seen.peers = addresses
+            if let mine, let slave { await slave.follow(clockID: mine.masterID, addresses: masters(addresses)) }
             tell("peers", ["addresses": .array(addresses.map { .string($0) })])
         case .flush(let info):
             // What was heard until now was heard.
@@ -72,7 +74,8 @@ extension SimulatedAirPlay2Receiver {
 
     // MARK: Setting up
 
-    private func setUp(_ request: AirPlay2SessionRequest, _ connection: AirPlay2Connection) async throws -> RTSPResponse {
+    private func setUp(_ request: AirPlay2SessionRequest, _ connection: AirPlay2Connection) async throws -> RTSPResponse
+    {
         let sender = connection.channel.remoteAddress?.ipAddress ?? ""
         let faults = configuration.faults
         var ports: RAOPDatagramPorts?
@@ -81,8 +84,9 @@ extension SimulatedAirPlay2Receiver {
         case .ntp(let port):
             kind = .ntp(try? SocketAddress(ipAddress: sender, port: port))
             seen.sessions.append(describe(request, .ntp, connection))
-        case .ptp:
+        case .ptp(let addresses, let identity):
             kind = .ptp
+            await slave?.follow(clockID: identity, addresses: masters(addresses))
             seen.sessions.append(describe(request, .ptp, connection))
         case .none:
             kind = .none
@@ -92,19 +96,21 @@ extension SimulatedAirPlay2Receiver {
             ports = try await RAOPDatagramPorts.open(host: configuration.host, clock: clock)
         }
         let id = connection.id
-        let events = AirPlay2EventChannel(host: configuration.host, secret: connection.secret) { [weak self] news in
+        let events = SimulatedEventChannel(host: configuration.host, secret: connection.secret) { [weak self] news in
             await self?.took(news, of: id)
         }
         let session = AirPlay2Session(
             connection: id, ports: ports, clock: AirPlay2SenderClock(kind, asks: !faults.ignoresTiming),
             events: events, secret: connection.secret, sender: sender, buttons: configuration.buttons)
+        if case .ptp(_, let identity) = request.timing { session.masterID = identity }
         self.session = session
         let eventPort = try await openEvents(session)
         if let ports { session.tasks.append(spawn { await $0.play(id, ports) }) }
         tell(
             "session",
             [
-                "clock": .string(seen.sessions.last?.clock.rawValue ?? ""), "encrypted": .bool(connection.secret != nil),
+                "clock": .string(seen.sessions.last?.clock.rawValue ?? ""),
+                "encrypted": .bool(connection.secret != nil),
                 "sender": .string(request.name ?? ""),
             ])
         let isNTP = seen.sessions.last?.clock == .ntp
@@ -112,6 +118,9 @@ extension SimulatedAirPlay2Receiver {
             connection.machine.sessionAnswer(
                 eventPort: eventPort, timingPort: isNTP ? ports?.timingPort ?? 0 : 0, identity: book.identifier))
     }
+
+    /// Peers are given with ourselves among them.
+    private func masters(_ addresses: [String]) -> [String] { addresses.filter { $0 != configuration.host } }
 
     private func describe(
         _ request: AirPlay2SessionRequest, _ clock: SimulatedAirPlay2Record.Clock, _ connection: AirPlay2Connection
@@ -125,7 +134,7 @@ extension SimulatedAirPlay2Receiver {
     private func openEvents(_ session: AirPlay2Session) async throws -> Int {
         let events = session.events
         let delay = Int64(configuration.faults.eventPortDelay * 1e9)
-        let reserved = delay > 0 ? try await AirPlay2EventChannel.reservePort(configuration.host) : 0
+        let reserved = delay > 0 ? try await SimulatedEventChannel.reservePort(configuration.host) : 0
         let (opened, continuation) = AsyncStream.makeStream(of: Int.self)
         let clock = clock
         session.tasks.append(
@@ -300,6 +309,7 @@ extension SimulatedAirPlay2Receiver {
             }
             group.addTask {
                 while (try? await clock.sleep(nanoseconds: 10_000_000)) != nil {
+                    await self.askTheSlave(connection)
                     await self.tick(connection)
                     await self.pressDueButtons(connection)
                 }
@@ -314,6 +324,12 @@ extension SimulatedAirPlay2Receiver {
         case .control: session.realtime?.takeControl(packet, session.clock, &seen)
         case .timing: if session.clock.take(packet) { seen.timingExchanges += 1 }
         }
+    }
+
+    private func askTheSlave(_ connection: Int) async {
+        guard let slave, let session, session.connection == connection, case .ptp = session.clock.kind else { return }
+        let estimate = await slave.isSettled ? await slave.estimate : nil
+        session.clock.masterOffset = estimate?.offset
     }
 
     private func tick(_ connection: Int) {
@@ -359,7 +375,7 @@ extension SimulatedAirPlay2Receiver {
         for timed in due { await press(timed.button) }
     }
 
-    private func took(_ news: AirPlay2EventChannel.News, of connection: Int) {
+    private func took(_ news: SimulatedEventChannel.News, of connection: Int) {
         switch news {
         case .connected:
             seen.eventConnections += 1
