@@ -177,7 +177,7 @@ let package = Package(
             "EndToEndTests",
             [
                 "RouteModel", "RouteBackend", "RouterCore", "CastBackend", "Media", "RouterCommands", "RouterTestKit",
-                "SimulatedReceivers", "PeerSupport", "router", nio, nioPosix, nioHTTP, subprocess, logging,
+                "SimulatedReceivers", "PeerSupport", "AirPlay", "router", nio, nioPosix, nioHTTP, subprocess, logging,
             ],
             exclude: ["peers"]),
     ]
