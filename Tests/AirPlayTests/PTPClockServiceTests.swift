@@ -219,7 +219,11 @@ struct PTPClockServiceTests {
 
     @Test(
         "R5 PTP what is no address to send to is refused with the cure",
-        arguments: ["", "kitchen.local", "1.2.3", "fe80::1", "fe80::1%nosuchif0", "::ffff:1.2.3.4.5", "127.0.0.1:319"])
+        arguments: [
+            "", "kitchen.local", "1.2.3", "fe80::1", "fe80::1%nosuchif0", "::ffff:1.2.3.4.5", "127.0.0.1:319",
+            "0.0.0.0",
+            "255.255.255.255", "224.0.1.129", "::", "ff02::1",
+        ])
     func addresses(_ address: String) async throws {
         let service = try PTPClockService(ports: try Self.freePorts())
         try await service.start()

@@ -130,7 +130,7 @@ public actor PTPClockService: PTPThreadClient {
     // MARK: Addresses of this host
 
     private static func parse(_ address: String) throws(PTPError) -> PTPAddress {
-        guard let peer = PTPAddress(host: address), !peer.isLinkLocal || peer.hasScope else {
+        guard let peer = PTPAddress(host: address), peer.isUnicast, !peer.isLinkLocal || peer.hasScope else {
             throw .unusableAddress(address)
         }
         return peer
