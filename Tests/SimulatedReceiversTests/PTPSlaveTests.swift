@@ -85,7 +85,8 @@ struct PTPSlaveTests {
         sender.announce()
         for number in 0..<4 as Range<Int64> { sender.sync(at: number * 125_000_000, delayed: 60_000) }
         for lateness in [400_000, 60_000, 90_000] as [Int64] {
-            let question = try #require(sender.slave.ask())
+            let asked = sender.slave.ask()
+            let question = try #require(asked)
             #expect(question.content.kind == .delayRequest)
             sender.slave.asked(at: 1_000_000_000)
             let came = PTPTimestamp(nanosecondsSinceEpoch: UInt64(1_000_000_000 + lateness + Self.offset))
