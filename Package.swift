@@ -114,7 +114,8 @@ let package = Package(
         module(
             "SimulatedReceivers",
             [
-                "CastV2", "AirPlay", "HomeKitPairing", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL", "CSodium", nio,
+                "CastV2", "AirPlay", "HomeKitPairing", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL",
+                "CSodium", nio,
                 nioPosix, nioHTTP, nioSSL, protobuf, subprocess, logging,
             ]),
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),
@@ -132,7 +133,9 @@ let package = Package(
                 "PeerSupport", "CastBackend", "CastV2", "Media", "Pacing", "RouteBackend", "RouteModel",
                 "RouterTestKit", "SimulatedReceivers", logging,
             ]),
-        tests("HomeKitPairingTests", ["HomeKitPairing", "COpenSSL", "RouterTestKit", "PeerSupport"]),
+        tests(
+            "HomeKitPairingTests", ["HomeKitPairing", "AirPlay", "COpenSSL", "RouterTestKit", "PeerSupport"],
+            exclude: ["peers"]),
         tests(
             "AirPlayTests",
             [
@@ -143,7 +146,8 @@ let package = Package(
         tests(
             "AirPlayBackendTests",
             [
-                "AirPlayBackend", "AirPlay", "HomeKitPairing", "Pacing", "PeerSupport", "RouteBackend", "RouteModel", "RouterTestKit",
+                "AirPlayBackend", "AirPlay", "HomeKitPairing", "Pacing", "PeerSupport", "RouteBackend", "RouteModel",
+                "RouterTestKit",
                 "SimulatedReceivers",
             ]),
         tests(
@@ -172,12 +176,14 @@ let package = Package(
             [
                 "SimulatedReceivers", "CastV2", "AirPlay", "HomeKitPairing", "RouteBackend", "RouterTestKit",
                 "PeerSupport", "COpenSSL", nio, nioPosix, nioHTTP, nioSSL, protobuf,
-            ]),
+            ],
+            exclude: ["peers"]),
         tests(
             "EndToEndTests",
             [
-                "RouteModel", "RouteBackend", "RouterCore", "CastBackend", "Media", "RouterCommands", "RouterTestKit",
-                "SimulatedReceivers", "PeerSupport", "AirPlay", "router", nio, nioPosix, nioHTTP, subprocess, logging,
+                "RouteModel", "RouteBackend", "RouterCore", "AirPlayBackend", "CastBackend", "Media", "Pacing",
+                "RouterCommands", "RouterTestKit", "SimulatedReceivers", "PeerSupport", "AirPlay", "router", nio, nioPosix,
+                nioHTTP, subprocess, logging,
             ],
             exclude: ["peers"]),
     ]

@@ -1,3 +1,5 @@
+import Foundation
+
 /// How a device is made to know us (`Protocols/pairing/README.md`).
 public enum PairingKind: String, Codable, Sendable, Hashable, CaseIterable {
     /// HomeKit pair-setup with the code that the device shows.
@@ -37,6 +39,13 @@ public struct InstallationIdentity: Codable, Sendable, Hashable, CustomStringCon
     public init(identifier: String, seed: [UInt8]) {
         self.identifier = identifier
         self.seed = seed
+    }
+
+    /// A new one, from the system's source of randomness.
+    public static func random() -> InstallationIdentity {
+        var generator = SystemRandomNumberGenerator()
+        return InstallationIdentity(
+            identifier: UUID().uuidString, seed: (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) })
     }
 
     public var description: String { "InstallationIdentity(\(identifier), ••••)" }

@@ -39,18 +39,6 @@ public protocol RouterStoring: Sendable {
     func removePairing(forAnyOf keys: [StrongKey]) async throws
 }
 
-extension RouterStoring {
-    public func identity() async throws -> InstallationIdentity {
-        throw RouterError(.storage, "this store keeps no identity")
-    }
-    public func credentials(forAnyOf keys: [StrongKey]) async throws -> DeviceCredentials? { nil }
-    public func savePairing(_ record: PairingRecord, credentials: DeviceCredentials) async throws {
-        throw RouterError(.storage, "this store keeps no pairings")
-    }
-    public func pairings() async throws -> [PairingRecord] { [] }
-    public func removePairing(forAnyOf keys: [StrongKey]) async throws {}
-}
-
 /// Enough of a session to join it again after a crash.
 public struct SessionRecord: Codable, Sendable, Hashable {
     public var session: SessionID

@@ -31,6 +31,9 @@ enum Allowances {
             path: "Sources/AirPlayBackend/AirPlayRouteSession+Streaming.swift", count: 1,
             why: "the pump, cancelled and awaited on flush and end"),
         Tasks(
+            path: "Sources/AirPlay/AirPlay2/Session/AirPlay2Client.swift", count: 1,
+            why: "opens and serves the event channel; cancelled and awaited by end"),
+        Tasks(
             path: "Sources/Media/MediaLibrary.swift", count: 2,
             why: "one probe shared by all who ask, one decoder for each feed: cancelled and awaited by stop"),
         Tasks(
@@ -51,6 +54,12 @@ enum Allowances {
         Tasks(
             path: "Sources/SimulatedReceivers/AirPlay/Timing/PTPSlave.swift", count: 2,
             why: "the reader and the questions of a slave: cancelled and awaited by stop"),
+        Tasks(
+            path: "Sources/SimulatedReceivers/AirPlay/AirPlay2/SimulatedAirPlay2Receiver.swift", count: 1,
+            why: "the listener; cancelled and awaited by stop"),
+        Tasks(
+            path: "Sources/SimulatedReceivers/AirPlay/AirPlay2/SimulatedAirPlay2Receiver+Session.swift", count: 1,
+            why: "what a session and its buffered stream run: all cancelled and awaited by their ends"),
         Tasks(
             path: "Sources/SimulatedReceivers/Cast/SimulatedCastReceiver.swift", count: 1,
             why: "the listener; cancelled and awaited by stop"),

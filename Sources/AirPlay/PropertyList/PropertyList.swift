@@ -6,7 +6,7 @@ public indirect enum PropertyList: Sendable, Hashable {
     case dictionary([String: PropertyList])
     case array([PropertyList])
     case string(String)
-    /// Unsigned 64-bit numbers above `Int64.max` are kept by their bits.
+    /// Unsigned 64-bit numbers above `Int64.max` are kept, and written, by their bits.
     case integer(Int64)
     case real(Double)
     case bool(Bool)
@@ -14,33 +14,59 @@ public indirect enum PropertyList: Sendable, Hashable {
     /// Seconds since 2001-01-01, as Apple counts them.
     case date(Double)
 
-    /// Bytes that may be read, and how deep lists may be in lists.
+    /// Bytes that may be read, of the list and of its strings and data together.
     public static let maximumLength = 4 << 20
+    /// How deep lists may be in lists.
     public static let maximumDepth = 32
+    /// Values in a list and all lists within it, keys counted.
+    public static let maximumValues = 1 << 16
 
     /// Reads the binary form, and the XML one.
     public init(parsing bytes: [UInt8]) throws(PropertyListError) {
         guard bytes.count <= Self.maximumLength else { throw .tooLong(bytes.count) }
+        if bytes.starts(with: BinaryPropertyListReader.magic) {
+            var reader = try BinaryPropertyListReader(bytes)
+            self = try reader.read()
+        } else {
+            self = try Self.readXML(bytes)
+        }
+    }
+
+    /// The binary form. Equal lists give equal bytes.
+    public func encoded() -> [UInt8] {
+        var writer = BinaryPropertyListWriter()
+        return writer.write(self)
+    }
+
+    private static func readXML(_ bytes: [UInt8]) throws(PropertyListError) -> PropertyList {
+        try checkNesting(bytes)
         var root: plist_t?
         bytes.withUnsafeBytes { buffer in
-            let start = buffer.bindMemory(to: CChar.self).baseAddress
-            plist_from_memory(start, UInt32(bytes.count), &root)
+            plist_from_xml(buffer.bindMemory(to: CChar.self).baseAddress, UInt32(bytes.count), &root)
         }
         guard let root else { throw .malformed }
         defer { plist_free(root) }
-        self = try Self.read(root, depth: 0)
+        return try read(root, depth: 0)
     }
 
-    /// The binary form.
-    public func encoded() -> [UInt8] {
-        let root = node()
-        defer { plist_free(root) }
-        var bytes: UnsafeMutablePointer<CChar>?
-        var length: UInt32 = 0
-        plist_to_bin(root, &bytes, &length)
-        guard let bytes else { return [] }
-        defer { plist_to_bin_free(bytes) }
-        return Array(UnsafeRawBufferPointer(start: bytes, count: Int(length)))
+    /// libplist goes down as deep as the text does, and frees what it read by recursion: so the depth is checked before.
+    private static func checkNesting(_ bytes: [UInt8]) throws(PropertyListError) {
+        guard bytes.first(where: { $0 > 0x20 }) == 0x3C else { throw .malformed }
+        var depth = 0
+        var elements = 0
+        for index in bytes.indices where bytes[index] == 0x3C {
+            elements += 1
+            guard elements <= 2 * maximumValues else { throw .tooManyValues }
+            let rest = bytes[(index + 1)...]
+            if rest.starts(with: "array".utf8) || rest.starts(with: "dict".utf8) {
+                // `<dict/>` has nothing in it.
+                guard let end = rest.firstIndex(of: 0x3E), bytes[end - 1] != 0x2F else { continue }
+                depth += 1
+                guard depth <= maximumDepth else { throw .tooDeep }
+            } else if rest.starts(with: "/array".utf8) || rest.starts(with: "/dict".utf8) {
+                depth -= 1
+            }
+        }
     }
 
     private static func read(_ node: plist_t, depth: Int) throws(PropertyListError) -> PropertyList {
@@ -96,31 +122,6 @@ public indirect enum PropertyList: Sendable, Hashable {
         default: throw .malformed
         }
     }
-
-    private func node() -> plist_t? {
-        switch self {
-        case .bool(let value): return plist_new_bool(value ? 1 : 0)
-        case .integer(let value): return plist_new_uint(UInt64(bitPattern: value))
-        case .real(let value): return plist_new_real(value)
-        case .string(let value): return plist_new_string(value)
-        case .data(let value):
-            return value.withUnsafeBytes { buffer in
-                plist_new_data(buffer.bindMemory(to: CChar.self).baseAddress, UInt64(buffer.count))
-            }
-        case .date(let value):
-            let seconds = value.rounded(.down)
-            let whole = Int32(clamping: Int64(max(-1e15, min(1e15, seconds))))
-            return plist_new_date(whole, Int32((value - seconds) * 1_000_000))
-        case .array(let items):
-            let array = plist_new_array()
-            for item in items { plist_array_append_item(array, item.node()) }
-            return array
-        case .dictionary(let items):
-            let dictionary = plist_new_dict()
-            for (key, item) in items { plist_dict_set_item(dictionary, key, item.node()) }
-            return dictionary
-        }
-    }
 }
 
 /// Why bytes are no property list.
@@ -128,6 +129,9 @@ public enum PropertyListError: Error, Sendable, Hashable {
     case tooLong(Int)
     case malformed
     case tooDeep
+    case tooManyValues
+    /// Of more than 64 bits.
+    case integerOutOfRange
 }
 
 extension PropertyList {

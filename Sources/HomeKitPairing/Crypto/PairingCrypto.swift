@@ -83,6 +83,11 @@ public enum PairingCrypto {
         return Array(result.prefix(sealed.count - 16))
     }
 
+    /// Whether they are the same, in a time that tells nothing of where they differ.
+    public static func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        left.count == right.count && sodium_memcmp(left, right, left.count) == 0
+    }
+
     private static func filled(_ nonce: [UInt8]) -> [UInt8] {
         [UInt8](repeating: 0, count: 12 - nonce.count) + nonce
     }

@@ -139,7 +139,7 @@ final class RAOPStream {
 }
 
 /// Chances that come out the same for the same seed.
-private struct SeededChance {
+struct SeededChance: Sendable {
     private var state: UInt64
 
     init(seed: UInt64) { state = seed }

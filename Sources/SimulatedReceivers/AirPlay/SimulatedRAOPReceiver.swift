@@ -13,7 +13,7 @@ import RouteBackend
 /// what was lost and nothing for pauses. `NAME.ndjson` tells what happened; its `clock` lines say which frame of the
 /// recording was heard at which time of the host's monotonic clock, so that rooms can be compared.
 ///
-/// Its words for what happens, in `events` and journal: `listening`, `refusedConnection`, `connected`, `request`, `announce`, `record`,
+/// Its words for what happens, in `events` and journal: those of pairing (`PairingServerNews`), `listening`, `refusedConnection`, `connected`, `request`, `announce`, `record`,
 /// `sound`, `clock`, `lost`, `volume`, `metadata`, `artwork`, `progress`, `flush`, `teardown`, `disconnected`, `stopped`.
 public actor SimulatedRAOPReceiver {
     public nonisolated let configuration: SimulatedRAOPConfiguration
@@ -34,6 +34,7 @@ public actor SimulatedRAOPReceiver {
     private var nextReader = 0
     /// The connection whose sender plays, with the decoder of what it announced.
     private var owner: (connection: Int, decoder: RAOPPayloadDecoder)?
+    private var book: PairingServerBook
     private var stream: RAOPStream?
     /// Whether the last tick brought sound.
     private var sounds = false
@@ -46,6 +47,9 @@ public actor SimulatedRAOPReceiver {
         self.clock = clock
         self.logger = logger
         volume = configuration.initialVolume
+        let book = PairingServerBook(name: configuration.name)
+        self.book = PairingServerBook(
+            identifier: book.identifier, key: book.key, legacyKeys: configuration.pairedKeys)
     }
 
     // MARK: Life
@@ -99,6 +103,9 @@ public actor SimulatedRAOPReceiver {
     /// What it saw and heard so far.
     public func record() -> SimulatedRAOPRecord { seen }
 
+    /// Who has paired, and what its screen shows.
+    public func pairings() -> PairingServerBook { book }
+
     /// What happens from now on; ends with `stop`.
     public func events() -> AsyncStream<SimulatedReceiverEvent> {
         let (stream, continuation) = AsyncStream.makeStream(of: SimulatedReceiverEvent.self)
@@ -148,6 +155,7 @@ public actor SimulatedRAOPReceiver {
                 // pyatv takes the session for a decimal number.
                 var machine = RAOPServerMachine(
                     configuration, nonce: Self.randomHex(bytes: 16), session: String(UInt32.random(in: 1 ... .max)))
+                defer { machine.end(in: &book) }
                 let decoder = RTSPMessageDecoder()
                 var buffer: [UInt8] = []
                 for try await chunk in inbound {
@@ -177,6 +185,10 @@ public actor SimulatedRAOPReceiver {
         let path = ["GET", "POST", "PUT"].contains(request.method) ? " \(request.uri)" : ""
         seen.requests.append(request.method + path)
         tell("request", ["method": .string(request.method + path)])
+        if let (answer, news) = machine.pair(request, in: &book, at: clock.now()) {
+            for event in news.map(\.event) { tell(event.word, event.details) }
+            return answer
+        }
         let key = key
         let hardwareID = configuration.hardwareID
         let address = channel.localAddress?.ipAddress
@@ -222,30 +234,7 @@ public actor SimulatedRAOPReceiver {
             sounds = false
             seen.flushes.append(SimulatedRAOPRecord.Flush(sequence: info.sequence, rtpTime: info.timestamp))
             tell("flush")
-        case .setVolume(let volume):
-            self.volume = volume
-            seen.volumes.append(volume)
-            tell("volume", ["volume": .number(volume)])
-        case .show(let metadata):
-            seen.metadata.append(metadata)
-            var fields: [String: JSONValue] = [:]
-            fields["title"] = metadata.title.map { .string($0) }
-            fields["artist"] = metadata.artist.map { .string($0) }
-            fields["album"] = metadata.album.map { .string($0) }
-            tell("metadata", fields)
-        case .showArtwork(let artwork):
-            seen.artwork = artwork
-            tell(
-                "artwork",
-                ["mime": .string(artwork?.mimeType ?? "image/none"), "bytes": .integer(artwork?.bytes.count ?? 0)])
-        case .showProgress(let progress):
-            seen.progress.append(progress)
-            tell(
-                "progress",
-                [
-                    "start": .integer(Int(progress.start)), "now": .integer(Int(progress.now)),
-                    "end": .integer(Int(progress.end)),
-                ])
+        case .take(let parameter): take(parameter)
         case .tearDown:
             seen.teardowns += 1
             await endStream(of: connection)
@@ -256,6 +245,13 @@ public actor SimulatedRAOPReceiver {
         case .challenged: seen.challenges += 1
         case .wasBusy: seen.busyAnswers += 1
         }
+    }
+
+    private func take(_ parameter: SenderParameter) {
+        if case .volume(let volume) = parameter { self.volume = volume }
+        seen.take(parameter)
+        let news = parameter.news
+        tell(news.word, news.details)
     }
 
     private func announce(_ description: RAOPSessionDescription, _ connection: Int) throws {
