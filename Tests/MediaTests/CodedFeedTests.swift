@@ -144,7 +144,7 @@ struct CodedFeedTests {
         let format = AudioPacketFormat(codec: .alac, sampleRate: 48_000, bitDepth: bits)
         let packets = try await drain(feed.packets(format, from: 0))
         #expect(packets.count == (96_000 + 351) / 352)
-        let decoder = try #require(ALACDecoder(bitDepth: bits, sampleRate: 48_000))
+        let decoder = try #require(ALACDecoder(bitDepth: UInt8(bits), sampleRate: 48_000))
         let sound = try packets.flatMap { try #require(decoder.samples($0.payload)) }.map { Float($0) * 0x1p-31 }
         for (channel, frequency) in [(0, 441.0), (1, 1000.0)] {
             let part = stride(from: 20_000 + channel, to: 20_000 + 19_200, by: 2).map { sound[$0] }

@@ -1,8 +1,8 @@
 import AirPlay
 import Foundation
+import PeerSupport
 import RouteBackend
 import RouterTestKit
-import Subprocess
 import Testing
 
 @testable import SimulatedReceivers
@@ -193,13 +193,16 @@ struct AirPlay2ReceiverTests {
 
     @Test("A1 buffered AAC-LC decodes with its tone intact; a word that names no codec stays silent and is counted")
     func advancedAudio() async throws {
-        let made = try await run(
-            .name("ffmpeg"),
-            arguments: [
+        let file = FileManager.default.temporaryDirectory.appending(path: "airplay2-\(UUID().uuidString).aac")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let made = try await Command.run(
+            "ffmpeg",
+            [
                 "-v", "error", "-nostdin", "-f", "lavfi", "-i", "sine=frequency=1000:sample_rate=44100:duration=2",
-                "-ac", "2", "-c:a", "aac", "-b:a", "192k", "-f", "adts", "pipe:1",
-            ], output: .bytes(limit: 1 << 20), error: .discarded)
-        let frames = try adtsFrames(Array(made.standardOutput))
+                "-ac", "2", "-c:a", "aac", "-b:a", "192k", "-f", "adts", file.path,
+            ])
+        try #require(made.status == 0, "\(made.errors)")
+        let frames = try adtsFrames(Array(try Data(contentsOf: file)))
         try #require(frames.count > 80)
         try await receiving { receiver, port in
             try await sending(to: port) { sender in

@@ -213,7 +213,7 @@ struct MRPTests {
         try await served(faults, clock: clock) { session, device in
             _ = await ready(session)
             async let answer: Void = session.perform(.pause)
-            #expect(await eventually { await !device.device.pressed.isEmpty })
+            #expect(await eventually { await !device.device.pressed.isEmpty && clock.sleepers == 1 })
             clock.advance(seconds: 6)
             await #expect(throws: MRPSessionError.timedOut) { try await answer }
             await session.close()

@@ -85,9 +85,9 @@ actor FeedBuffer {
         if pace?.isCapture == true, !hasRoom { return }
         let waiting = !readers.isEmpty
         bytes.withUnsafeBytes { window.append($0) }
-        switch pace?.arrived(upTo: window.end, at: now, waiting: waiting) {
-        case 1?: window.repeatNewest()
-        case -1?: window.dropNewest()
+        switch pace?.arrived(upTo: window.end, at: now, waiting: waiting) ?? 0 {
+        case 1: window.repeatNewest()
+        case -1: window.dropNewest()
         default: break
         }
         wakeReaders()

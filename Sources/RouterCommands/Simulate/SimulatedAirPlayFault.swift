@@ -25,12 +25,12 @@ enum SimulatedAirPlayFault: Sendable, Hashable {
     case noFeedback
     case pairing(PairingServerStep, PairingServerFault)
     /// Seconds after RECORD.
-    case press(SimulatedAirPlay2Button, Double)
+    case press(SimulatedAirPlayButton, Double)
 
     static let words =
         "lost-sync=N, no-timing, no-resend, cseq=missing|wrong, challenge=N, negative-ports, close=SECONDS, "
-        + "status=METHOD/CODE; of AirPlay 2 ntp-ignored, deaf, late-events=SECONDS, early-volume, anchor-refused=N, "
-        + "no-feedback, pairing-STEP=FAULT, press@SECONDS=BUTTON"
+        + "status=METHOD/CODE, press@SECONDS=BUTTON; of AirPlay 2 ntp-ignored, deaf, late-events=SECONDS, early-volume, anchor-refused=N, "
+        + "no-feedback, pairing-STEP=FAULT"
 
     static let allWords: Set<String> = Set(
         [
@@ -111,8 +111,8 @@ enum SimulatedAirPlayFault: Sendable, Hashable {
         guard let seconds = Double(time), (0...86_400).contains(seconds) else {
             throw ValidationError("“\(time)” is not a time in seconds, as in press@3=pause")
         }
-        guard let button = value.flatMap(SimulatedAirPlay2Button.init(rawValue:)) else {
-            let buttons = SimulatedAirPlay2Button.allCases.map(\.rawValue).joined(separator: ", ")
+        guard let button = value.flatMap(SimulatedAirPlayButton.init(rawValue:)) else {
+            let buttons = SimulatedAirPlayButton.allCases.map(\.rawValue).joined(separator: ", ")
             throw ValidationError("press needs a button: \(buttons)")
         }
         return .press(button, seconds)
@@ -130,6 +130,7 @@ enum SimulatedAirPlayFault: Sendable, Hashable {
         case .negativePorts: configuration.faults.writesNegativePorts = true
         case .close(let seconds): configuration.faults.closesAfterSeconds = seconds
         case .status(let method, let status): configuration.faults.refusals[method] = status
+        case .press(let button, let seconds): configuration.buttons.append(.init(after: seconds, button))
         default: return false
         }
         return true

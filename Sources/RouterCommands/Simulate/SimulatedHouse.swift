@@ -62,6 +62,8 @@ actor SimulatedHouse {
 
     private let plan: Plan
     private let logger: Logger
+    /// Finds the senders that buttons are told to.
+    private let browser = AvahiBrowser()
     private var publisher: AvahiPublisher?
     private var cast: [SimulatedCastReceiver] = []
     private var raop: [SimulatedRAOPReceiver] = []
@@ -121,7 +123,8 @@ actor SimulatedHouse {
     }
 
     private func start(_ configuration: SimulatedRAOPConfiguration) async throws {
-        let receiver = SimulatedRAOPReceiver(configuration, clock: SystemHostClock(), logger: logger)
+        let receiver = SimulatedRAOPReceiver(
+            configuration, browser: browser, clock: SystemHostClock(), logger: logger)
         let port = try await receiver.start()
         raop.append(receiver)
         let file = configuration.recordingFolder?
@@ -139,7 +142,8 @@ actor SimulatedHouse {
     }
 
     private func start(_ configuration: SimulatedAirPlay2Configuration) async throws {
-        let receiver = SimulatedAirPlay2Receiver(configuration, clock: SystemHostClock(), logger: logger)
+        let receiver = SimulatedAirPlay2Receiver(
+            configuration, browser: browser, clock: SystemHostClock(), logger: logger)
         let port = try await receiver.start()
         airPlay2.append(receiver)
         if let reason = await receiver.missesPTP {

@@ -44,6 +44,8 @@ public struct SimulatedRAOPConfiguration: Sendable {
     public var recordingFolder: URL?
     /// What those files are called in place of the name.
     public var recordingName: String?
+    /// Buttons that somebody presses, by seconds after RECORD.
+    public var buttons: [SimulatedAirPlayButton.Timed] = []
     public var faults: SimulatedRAOPFaults
 
     public init(

@@ -14,7 +14,8 @@ import RouteBackend
 /// recording was heard at which time of the host's monotonic clock, so that rooms can be compared.
 ///
 /// Its words for what happens, in `events` and journal: those of pairing (`PairingServerNews`), `listening`, `refusedConnection`, `connected`, `request`, `announce`, `record`,
-/// `sound`, `clock`, `lost`, `volume`, `metadata`, `artwork`, `progress`, `flush`, `teardown`, `disconnected`, `stopped`.
+/// `sound`, `clock`, `lost`, `volume`, `metadata`, `artwork`, `progress`, `flush`, `button`, `remote`, `teardown`, `disconnected`,
+/// `stopped`.
 public actor SimulatedRAOPReceiver {
     public nonisolated let configuration: SimulatedRAOPConfiguration
     /// As it is announced: `<12 hex digits>@<name>`.
@@ -23,6 +24,9 @@ public actor SimulatedRAOPReceiver {
 
     private let clock: any HostClock
     private let logger: Logger
+    private let browser: (any ServiceBrowsing)?
+    /// How to tell the sender of a button.
+    private var remote: SimulatedRemote?
     private var key: RAOPServerKey?
     private var recorder: WAVRecorder?
     private var journal: EventJournal?
@@ -39,13 +43,16 @@ public actor SimulatedRAOPReceiver {
     /// Whether the last tick brought sound.
     private var sounds = false
 
+    /// - Parameter browser: finds senders that take commands by DACP; without it none do.
     public init(
-        _ configuration: SimulatedRAOPConfiguration, clock: any HostClock = SystemHostClock(),
+        _ configuration: SimulatedRAOPConfiguration, browser: (any ServiceBrowsing)? = nil,
+        clock: any HostClock = SystemHostClock(),
         logger: Logger = Logger(label: "router.simulated.raop") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
+        self.browser = browser
         volume = configuration.initialVolume
         let book = PairingServerBook(name: configuration.name)
         self.book = PairingServerBook(
@@ -126,6 +133,17 @@ public actor SimulatedRAOPReceiver {
     /// - Parameter volume: −30 to 0, or −144 for mute.
     public func turnKnob(to volume: Double) { self.volume = volume }
 
+    /// Somebody presses a button; the sender is told by DACP. False where it does not announce itself, or does not do it.
+    @discardableResult
+    public func press(_ button: SimulatedAirPlayButton) async -> Bool {
+        guard let remote, let browser else { return false }
+        tell("button", ["button": .string(button.rawValue)])
+        let outcome = await remote.press(button.remoteCommand, browser: browser, clock: clock)
+        if case .answered(let status) = outcome { seen.remoteAnswers.append(status) }
+        tell("remote", ["outcome": .string("\(outcome)")])
+        return outcome.isTaken
+    }
+
     // MARK: Connections
 
     private func listen(_ server: NIOAsyncChannel<NIOAsyncChannel<ByteBuffer, ByteBuffer>, Never>) async {
@@ -183,6 +201,7 @@ public actor SimulatedRAOPReceiver {
         _ request: RTSPRequest, by machine: inout RAOPServerMachine, connection: Int, channel: any Channel
     ) async -> RAOPServerMachine.Answer {
         let path = ["GET", "POST", "PUT"].contains(request.method) ? " \(request.uri)" : ""
+        if let given = SimulatedRemote(request) { remote = given }
         seen.requests.append(request.method + path)
         tell("request", ["method": .string(request.method + path)])
         if let (answer, news) = machine.pair(request, in: &book, at: clock.now()) {
@@ -308,7 +327,19 @@ public actor SimulatedRAOPReceiver {
             group.addTask {
                 while (try? await clock.sleep(nanoseconds: 10_000_000)) != nil { await self.tick(connection) }
             }
+            group.addTask {
+                // Apart from the sound: a sender that is looked for by mDNS takes its time.
+                while (try? await clock.sleep(nanoseconds: 50_000_000)) != nil {
+                    await self.pressDueButtons(connection)
+                }
+            }
         }
+    }
+
+    private func pressDueButtons(_ connection: Int) async {
+        guard let stream, stream.connection == connection, let recordedAt = stream.recordedAt else { return }
+        let elapsed = Double(clock.now() - recordedAt) / 1e9
+        for button in stream.takeButtons(until: elapsed) { await press(button) }
     }
 
     private func take(_ packet: RAOPDatagramPorts.Packet, _ connection: Int) {

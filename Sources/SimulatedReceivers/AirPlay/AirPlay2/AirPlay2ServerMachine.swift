@@ -187,7 +187,7 @@ struct AirPlay2ServerMachine: Sendable {
         // Two of a kind, or sound without a clock, are more than there is.
         if streams.values.contains(where: { $0.streamKind == stream.streamKind }) { return false }
         switch stream.kind {
-        case .data: return true
+        case .data: return configuration.dataSpeaker != nil
         case .realtime:
             return session?.timing != AirPlay2SessionRequest.Timing.none
                 && configuration.realtimeFormats & stream.audioFormat != 0

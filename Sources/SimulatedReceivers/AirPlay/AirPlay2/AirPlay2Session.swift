@@ -17,6 +17,8 @@ final class AirPlay2Session {
     var masterID: UInt64?
     var realtime: AirPlay2RealtimeStream?
     var buffered: AirPlay2BufferedStream?
+    /// Data streams by their ids, with what serves them.
+    var data: [Int: (stream: SimulatedDataStream, server: Task<Void, Never>)] = [:]
     /// What reads the connection of the buffered stream, ended with it.
     var bufferedServer: Task<Void, Never>?
     /// Which streams are which.
@@ -25,7 +27,7 @@ final class AirPlay2Session {
     /// When RECORD came.
     var recordedAt: Int64?
     /// Those that somebody is yet to press.
-    var buttons: [SimulatedAirPlay2Button.Timed]
+    var buttons: [SimulatedAirPlayButton.Timed]
     /// Nothing of it is heard: RECORD came too late.
     var isMute = false
     /// Whether the last tick brought sound.
@@ -35,7 +37,7 @@ final class AirPlay2Session {
 
     init(
         connection: Int, ports: RAOPDatagramPorts?, clock: AirPlay2SenderClock, events: SimulatedEventChannel,
-        secret: [UInt8]?, sender: String, buttons: [SimulatedAirPlay2Button.Timed]
+        secret: [UInt8]?, sender: String, buttons: [SimulatedAirPlayButton.Timed]
     ) {
         self.connection = connection
         self.ports = ports

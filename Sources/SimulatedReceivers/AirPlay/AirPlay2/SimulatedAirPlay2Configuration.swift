@@ -57,6 +57,8 @@ public struct SimulatedAirPlay2Configuration: Sendable {
     /// What it adds to the time of the sender's sync packets, in frames of the stream.
     public var ntpLatencyFrames: Int
     public var ptpLatencyFrames: Int
+    /// What is at the end of data streams; without it there are none. A value for each stream.
+    public var dataSpeaker: (any SimulatedDataSpeaker)?
     /// Where PTP is spoken: 319 and 320, but for tests.
     public var ptpPorts = PTPPorts.standard
     /// Bytes of a buffered stream that it takes ahead.
@@ -72,7 +74,7 @@ public struct SimulatedAirPlay2Configuration: Sendable {
     /// What those files are called in place of the name.
     public var recordingName: String?
     /// Buttons that somebody presses, by seconds after RECORD.
-    public var buttons: [SimulatedAirPlay2Button.Timed] = []
+    public var buttons: [SimulatedAirPlayButton.Timed] = []
     public var faults: SimulatedAirPlay2Faults
 
     /// PCM and Apple Lossless of 44.1 and 48 kHz, 16 and 24 bits.

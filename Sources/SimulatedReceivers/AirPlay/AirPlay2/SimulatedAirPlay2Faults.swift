@@ -50,7 +50,7 @@ public struct SimulatedAirPlay2Faults: Sendable {
 }
 
 /// Something that somebody does at the receiver itself.
-public enum SimulatedAirPlay2Button: String, Sendable, Hashable, CaseIterable {
+public enum SimulatedAirPlayButton: String, Sendable, Hashable, CaseIterable {
     case play, pause, playPause = "play-pause", next, previous
     case volumeUp = "volume-up", volumeDown = "volume-down", mute
 
@@ -84,9 +84,9 @@ public enum SimulatedAirPlay2Button: String, Sendable, Hashable, CaseIterable {
     public struct Timed: Sendable, Hashable {
         /// After RECORD.
         public var seconds: Double
-        public var button: SimulatedAirPlay2Button
+        public var button: SimulatedAirPlayButton
 
-        public init(after seconds: Double, _ button: SimulatedAirPlay2Button) {
+        public init(after seconds: Double, _ button: SimulatedAirPlayButton) {
             self.seconds = seconds
             self.button = button
         }

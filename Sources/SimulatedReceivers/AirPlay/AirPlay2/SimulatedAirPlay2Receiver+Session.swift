@@ -155,9 +155,9 @@ extension SimulatedAirPlay2Receiver {
     private func setUp(
         _ request: AirPlay2StreamRequest, in session: AirPlay2Session, _ connection: inout AirPlay2Connection
     ) async throws -> PropertyList {
-        guard let ports = session.ports else { throw ChannelError.inappropriateOperationForState }
         let dataPort: Int
-        let controlPort: Int?
+        var controlPort: Int?
+        var data: (stream: SimulatedDataStream, server: Task<Void, Never>)?
         switch request.kind {
         case .realtime(let format, let key, let control):
             guard let decoder = AirPlay2SoundDecoder(format, framesPerPacket: request.framesPerPacket) else {
@@ -169,6 +169,7 @@ extension SimulatedAirPlay2Receiver {
                 decoder: decoder, key: key, faults: configuration.faults, controlAddress: session.address(control),
                 latencyFrames: isPTP ? configuration.ptpLatencyFrames : configuration.ntpLatencyFrames,
                 firstFrame: recordedFrames)
+            guard let ports = session.ports else { throw ChannelError.inappropriateOperationForState }
             (dataPort, controlPort) = (ports.audioPort, ports.controlPort)
         case .buffered(let format, let key):
             try prepareRecording(format)
@@ -176,14 +177,19 @@ extension SimulatedAirPlay2Receiver {
                 format, framesPerPacket: request.framesPerPacket, key: key, configuration: configuration,
                 firstFrame: recordedFrames)
             dataPort = try await openBuffered(session)
-            controlPort = ports.controlPort
-        case .data: throw ChannelError.operationUnsupported
+            controlPort = session.ports?.controlPort
+        case .data(let seed, _, _):
+            guard let speaker = configuration.dataSpeaker else { throw ChannelError.operationUnsupported }
+            let opened = try await openData(
+                SimulatedDataStream(host: configuration.host, secret: session.secret, seed: seed, speaker: speaker))
+            dataPort = opened.port
+            data = (opened.stream, opened.server)
         }
         let id = connection.machine.add(request)
         switch request.streamKind {
         case .realtime: session.realtimeID = id
         case .buffered: session.bufferedID = id
-        case .data: break
+        case .data: session.data[id] = data
         }
         seen.streams.append(
             SimulatedAirPlay2Record.Stream(
@@ -197,6 +203,35 @@ extension SimulatedAirPlay2Receiver {
                 "audioFormat": .string("0x" + String(request.audioFormat, radix: 16)),
             ])
         return connection.machine.streamAnswer(id, request, dataPort: dataPort, controlPort: controlPort)
+    }
+
+    private func openData(
+        _ stream: SimulatedDataStream
+    ) async throws -> (stream: SimulatedDataStream, server: Task<Void, Never>, port: Int) {
+        let (opened, continuation) = AsyncStream.makeStream(of: Int.self)
+        let server = spawn { receiver in
+            do {
+                try await stream.run { continuation.yield($0) }
+            } catch {
+                if !(error is CancellationError) { receiver.logger.debug("a data stream ended: \(error)") }
+            }
+            continuation.finish()
+        }
+        for await port in opened { return (stream, server, port) }
+        throw ChannelError.inappropriateOperationForState
+    }
+
+    /// Something happens to what is at the end of the data streams, such as another title that an Apple TV plays.
+    public func change<Speaker: SimulatedDataSpeaker>(
+        _ type: Speaker.Type, _ body: @Sendable (inout Speaker) -> [UInt8]
+    ) async {
+        for data in session?.data.values.map(\.stream) ?? [] { await data.change(type, body) }
+    }
+
+    /// What is at the end of the session's first data stream, as it is now.
+    public func speaker<Speaker: SimulatedDataSpeaker>(as type: Speaker.Type) async -> Speaker? {
+        guard let first = session?.data.min(by: { $0.key < $1.key })?.value.stream else { return nil }
+        return await first.speaker(as: type)
     }
 
     // MARK: Buffered sound
@@ -278,6 +313,9 @@ extension SimulatedAirPlay2Receiver {
             session.bufferedServer?.cancel()
             await session.bufferedServer?.value
             session.bufferedServer = nil
+        } else if let data = session.data.removeValue(forKey: id) {
+            data.server.cancel()
+            await data.server.value
         }
     }
 
@@ -286,7 +324,7 @@ extension SimulatedAirPlay2Receiver {
         tick(connection)
         session = nil
         await ending.ports?.close()
-        for task in ending.tasks + (ending.bufferedServer.map { [$0] } ?? []) {
+        for task in ending.tasks + (ending.bufferedServer.map { [$0] } ?? []) + ending.data.values.map(\.server) {
             task.cancel()
             await task.value
         }
@@ -311,6 +349,11 @@ extension SimulatedAirPlay2Receiver {
                 while (try? await clock.sleep(nanoseconds: 10_000_000)) != nil {
                     await self.askTheSlave(connection)
                     await self.tick(connection)
+                }
+            }
+            group.addTask {
+                // Apart from the sound: a sender that is looked for by mDNS takes its time.
+                while (try? await clock.sleep(nanoseconds: 50_000_000)) != nil {
                     await self.pressDueButtons(connection)
                 }
             }

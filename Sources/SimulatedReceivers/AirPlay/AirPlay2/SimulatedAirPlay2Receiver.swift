@@ -17,7 +17,7 @@ import RouteBackend
 ///
 /// Its words for what happens, in `events` and journal: `listening`, `refusedConnection`, `connected`, `request`,
 /// those of pairing (`PairingServerNews`), `noPTP`, `session`, `stream`, `eventConnected`, `eventAnswered`, `record`, `peers`, `sound`, `clock`,
-/// `lost`, `anchor`, `flush`, `flushBuffered`, `volume`, `metadata`, `artwork`, `progress`, `command`, `button`, `teardown`,
+/// `lost`, `anchor`, `flush`, `flushBuffered`, `volume`, `metadata`, `artwork`, `progress`, `command`, `button`, `remote`, `teardown`,
 /// `disconnected`, `stopped`.
 public actor SimulatedAirPlay2Receiver {
     /// What it was made to be. Where PTP's ports are not to be had it does without PTP, if it may.
@@ -36,6 +36,9 @@ public actor SimulatedAirPlay2Receiver {
     private(set) var slave: PTPSlave?
     let clock: any HostClock
     let logger: Logger
+    private let browser: (any ServiceBrowsing)?
+    /// How to tell the sender of a button.
+    private var remote: SimulatedRemote?
     var book: PairingServerBook
     var seen = SimulatedAirPlay2Record()
     var volume: Double
@@ -54,16 +57,19 @@ public actor SimulatedAirPlay2Receiver {
     /// Frames in it.
     private(set) var recordedFrames = 0
 
-    /// - Parameter book: who is paired; nil makes one of the receiver's name, with the controllers of the configuration.
+    /// - Parameters:
+    ///   - book: who is paired; nil makes one of the receiver's name, with the controllers of the configuration.
+    ///   - browser: finds senders that take commands by DACP; without it none do.
     public init(
         _ configuration: SimulatedAirPlay2Configuration, book: PairingServerBook? = nil,
-        clock: any HostClock = SystemHostClock(),
+        browser: (any ServiceBrowsing)? = nil, clock: any HostClock = SystemHostClock(),
         logger: Logger = Logger(label: "router.simulated.airplay2") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.configuration = configuration
         effective = configuration
         self.clock = clock
         self.logger = logger
+        self.browser = browser
         var identity = book ?? PairingServerBook(name: configuration.name)
         for controller in configuration.controllers { identity.add(controller) }
         self.book = identity
@@ -154,14 +160,21 @@ public actor SimulatedAirPlay2Receiver {
     /// - Parameter volume: −30 to 0, or −144 for mute.
     public func turnKnob(to volume: Double) { self.volume = volume }
 
-    /// Somebody presses a button; it goes out on the event channel. False where no sender is connected to it, or the
-    /// button has no word there.
+    /// Somebody presses a button. It goes out on the event channel, or by DACP where no sender is connected to that or
+    /// the button has no word there. False where neither way leads to the sender.
     @discardableResult
-    public func press(_ button: SimulatedAirPlay2Button) async -> Bool {
-        guard let value = button.eventValue, let session else { return false }
+    public func press(_ button: SimulatedAirPlayButton) async -> Bool {
+        guard let session else { return false }
         tell("button", ["button": .string(button.rawValue)])
-        return await session.events.send(
-            .dictionary(["type": .string("sendMediaRemoteCommand"), "value": .string(value)]))
+        if let value = button.eventValue {
+            let list = PropertyList.dictionary(["type": .string("sendMediaRemoteCommand"), "value": .string(value)])
+            if await session.events.send(list) { return true }
+        }
+        guard let remote, let browser else { return false }
+        let outcome = await remote.press(button.remoteCommand, browser: browser, clock: clock)
+        if case .answered(let status) = outcome { seen.remoteAnswers.append(status) }
+        tell("remote", ["outcome": .string("\(outcome)")])
+        return outcome.isTaken
     }
 
     // MARK: Connections
@@ -278,6 +291,7 @@ public actor SimulatedAirPlay2Receiver {
         _ request: RTSPRequest, _ connection: inout AirPlay2Connection
     ) async -> AirPlay2ServerMachine.Answer {
         let now = clock.now()
+        if let given = SimulatedRemote(request) { remote = given }
         var answer = connection.machine.answer(
             request,
             AirPlay2ServerMachine.Surroundings(
