@@ -65,7 +65,7 @@ public final class DACPServer: Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
-                        IdleStateHandler(allTimeout: idleLimit), ByteToMessageHandler(RTSPByteDecoder(limits: limits)),
+                        IdleStateHandler(allTimeout: idleLimit), RTSPCodecHandler(limits: limits),
                         DACPServerHandler(office: office.value),
                     ])
                 }

@@ -13,10 +13,11 @@ actor RAOPWire: AirPlayWire {
         self.endpoint = endpoint
     }
 
-    func prepare(_ next: RTPInfo) async throws(AirPlayWireError) -> Int {
+    func prepare(_ next: PacketPoint) async throws(AirPlayWireError) -> Int {
         if let audioLatency { return audioLatency }
         let latency = try await call { client async throws(RAOPError) in
-            try await client.record(sequence: next.sequence ?? 0, timestamp: next.timestamp ?? 0)
+            try await client.record(
+                sequence: UInt16(truncatingIfNeeded: next.sequence), timestamp: next.timestamp)
         }
         audioLatency = latency
         return latency
@@ -24,8 +25,8 @@ actor RAOPWire: AirPlayWire {
 
     func begin(_ clock: RAOPStreamClock) {}
 
-    func flush(_ next: RTPInfo) async throws(AirPlayWireError) {
-        try await call { client async throws(RAOPError) in try await client.flush(next) }
+    func flush(_ next: PacketPoint) async throws(AirPlayWireError) {
+        try await call { client async throws(RAOPError) in try await client.flush(next.info) }
     }
 
     func volume() async throws(AirPlayWireError) -> Double? {

@@ -5,7 +5,7 @@ import RouteBackend
 /// The way that audio goes to a receiver: datagrams against the clock, or a connection that is filled ahead of it.
 protocol AirPlayLane: Sendable {
     /// The packet to come.
-    var next: RTPInfo { get }
+    var next: PacketPoint { get }
     /// Its timestamp, in 64 bits.
     var nextTimestamp: Int64 { get }
     /// Nanoseconds of packets that wait beyond those due, and how little may be left before more are taken.
@@ -13,6 +13,9 @@ protocol AirPlayLane: Sendable {
     var refill: Int64 { get }
     /// What became of the packets so far. Good after the end too.
     var statistics: @Sendable () -> PacingStatistics { get }
+
+    /// What has to run for as long as the session lives; returns early only where the lane is broken.
+    var worker: (@Sendable () async -> Void)? { get }
 
     /// Frames of silence before the first of a run, and of a run after a flush.
     func leadIn(flushed: Bool) -> Int64
@@ -43,19 +46,15 @@ protocol AirPlayLane: Sendable {
     func close() async
 }
 
-/// What makes packets of payloads, and numbers them without gaps.
-protocol AirPlayPacketizer: Sendable {
-    var nextTimestamp: Int64 { get }
-    var next: RTPInfo { get }
-    mutating func begin(at timestamp: Int64)
-    mutating func sealed(_ payload: [UInt8], at timestamp: Int64) -> (sequence: UInt16, bytes: [UInt8])
-    /// The last `count` packets were never sent: their numbers are used again.
-    mutating func rewind(_ count: Int)
+extension AirPlayLane {
+    var worker: (@Sendable () async -> Void)? { nil }
 }
 
-extension RAOPPacketizer: AirPlayPacketizer {
-    mutating func sealed(_ payload: [UInt8], at timestamp: Int64) -> (sequence: UInt16, bytes: [UInt8]) {
-        let packet = packet(payload, at: timestamp)
-        return (packet.sequence, packet.bytes)
-    }
+/// A packet of a stream, as requests name it.
+struct PacketPoint: Sendable, Hashable {
+    /// Of 16 bits for datagrams, 23 for what goes by a connection.
+    var sequence: UInt32
+    var timestamp: UInt32
+
+    var info: RTPInfo { RTPInfo(sequence: UInt16(truncatingIfNeeded: sequence), timestamp: timestamp) }
 }

@@ -39,7 +39,13 @@ extension AirPlayRouteSession {
 
     private func send(_ volume: VolumeState) async throws {
         let value = VolumeCurve.airplay.deviceValue(volume.level, muted: volume.muted)
-        try await withWire { wire async throws(AirPlayWireError) in try await wire.setVolume(value) }
+        do {
+            try await withWire { wire async throws(AirPlayWireError) in try await wire.setVolume(value) }
+        } catch {
+            guard error.retry == .now, error.code == .unavailable else { throw error }
+            // It is not in the mood for it yet: the next sign of life brings it again.
+            pendingVolume = pendingVolume ?? volume
+        }
         state.update { $0.volume = volume }
     }
 
@@ -47,13 +53,19 @@ extension AirPlayRouteSession {
     func sendNowPlaying() async throws {
         presentation += 1
         let newest = presentation
-        guard let nowPlaying, let run else { return }
+        guard let nowPlaying, let run, let feed = loaded?.feed else { return }
         let kinds = plan.metadataKinds
-        let start = run.timestamp(ofFrame: nowPlaying.startFrame)
+        // What the engine counts is of the feed's rate.
+        func frames(_ feedFrames: Int64) -> Int64 {
+            let rate = plan.format.sampleRate
+            guard rate != feed.sampleRate else { return feedFrames }
+            return MediaTime(frames: feedFrames, sampleRate: feed.sampleRate).frames(sampleRate: rate)
+        }
+        let start = run.timestamp(ofFrame: frames(nowPlaying.startFrame))
         // Where the item was begun in its middle, it starts with the run.
         let from = UInt32(truncatingIfNeeded: max(start, run.clock.timestamp))
         if kinds.contains(.text) {
-            let text = Self.track(nowPlaying)
+            let text = Self.track(nowPlaying, feedRate: feed.sampleRate)
             if shown.text != text {
                 // Noted before it is sent, for a newer call compares with it.
                 shown.text = text
@@ -77,7 +89,7 @@ extension AirPlayRouteSession {
             try await show("progress") { wire async throws(AirPlayWireError) in
                 try await wire.setProgress(
                     start: UInt32(truncatingIfNeeded: start), now: UInt32(truncatingIfNeeded: now),
-                    end: UInt32(truncatingIfNeeded: start + duration))
+                    end: UInt32(truncatingIfNeeded: start + frames(duration)))
             }
         }
     }
@@ -94,7 +106,7 @@ extension AirPlayRouteSession {
         }
     }
 
-    private static func track(_ nowPlaying: NowPlaying) -> RAOPTrackMetadata {
+    private static func track(_ nowPlaying: NowPlaying, feedRate: Int) -> RAOPTrackMetadata {
         // FNV-1a: the same number for the same item, whatever the process.
         let id = nowPlaying.item.rawValue.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
             ($0 ^ UInt64($1)) &* 0x100_0000_01B3
@@ -110,7 +122,7 @@ extension AirPlayRouteSession {
         track.trackNumber = metadata.trackNumber
         track.discNumber = metadata.discNumber
         track.year = metadata.releaseDate.flatMap { Int($0.prefix(4)) }
-        track.durationMilliseconds = nowPlaying.durationFrames.map { Int($0 * 1000 / Int64(RAOPPlan.sampleRate)) }
+        track.durationMilliseconds = nowPlaying.durationFrames.map { Int($0 * 1000 / Int64(feedRate)) }
         return track
     }
 }

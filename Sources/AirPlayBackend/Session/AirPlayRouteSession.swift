@@ -25,6 +25,8 @@ public actor AirPlayRouteSession: RouteSession {
         /// `errno` of datagrams that nobody took.
         var failures: AsyncStream<Int32>
         var evidence: PlayingEvidence.Source
+        /// Where the device's buttons are heard by DACP.
+        var remote: DACPSession?
     }
 
     public nonisolated let descriptor: RouteSessionDescriptor
@@ -36,6 +38,9 @@ public actor AirPlayRouteSession: RouteSession {
     let logger: Logger
     private let failures: AsyncStream<Int32>
     private let evidence: PlayingEvidence.Source
+    nonisolated let remote: DACPSession?
+    nonisolated let buttons = AsyncStream.makeStream(
+        of: RemoteCommand.self, bufferingPolicy: .bufferingOldest(DACPSession.backlog))
     private let figures: @Sendable () -> PacingStatistics
 
     var lane: any AirPlayLane
@@ -75,6 +80,7 @@ public actor AirPlayRouteSession: RouteSession {
         descriptor = parts.descriptor
         failures = parts.failures
         evidence = parts.evidence
+        remote = parts.remote
         self.hostClock = hostClock
         self.logger = logger
         state = LatestValue(RouteSessionUpdate(volume: parts.volume))
@@ -190,16 +196,18 @@ public actor AirPlayRouteSession: RouteSession {
     }
 
     /// The device is gone: says so and ends.
-    func lose(_ error: RouterError) async {
+    ///
+    /// - Parameter taken: it is there, and used for something else.
+    func lose(_ error: RouterError, taken: Bool = false) async {
         guard !over else { return }
         over = true
         logger.notice("route lost", metadata: ["route": "\(descriptor.endpoint.name)", "error": "\(error)"])
         var error = error
-        error.code = .routeLost
+        if !taken { error.code = .routeLost }
         state.update { update in
-            update.connection = .failed
+            update.connection = taken ? .ended : .failed
             update.media = .stopped
-            update.stopReason = .deviceGone
+            update.stopReason = taken ? .superseded : .deviceGone
             update.error = error
         }
         state.finish()
@@ -218,6 +226,8 @@ public actor AirPlayRouteSession: RouteSession {
 
     private func tidy() async {
         runner?.cancel()
+        remote?.close()
+        buttons.continuation.finish()
         await lane.close()
         let statistics = statistics
         logger.debug(
@@ -233,14 +243,24 @@ public actor AirPlayRouteSession: RouteSession {
 
     /// Begins to watch the device.
     func begin() {
+        let worker = lane.worker
         runner = Task {
             await withDiscardingTaskGroup { group in
+                if let worker { group.addTask { await self.work(worker) } }
                 group.addTask { await self.watchConnection() }
                 group.addTask { await self.keepAlive() }
                 group.addTask { await self.watchFailures() }
                 group.addTask { await self.watchPlaying() }
+                group.addTask { await self.hearRemote() }
+                group.addTask { await self.tellRemote() }
             }
         }
+    }
+
+    private func work(_ worker: @Sendable () async -> Void) async {
+        await worker()
+        guard !Task.isCancelled else { return }
+        await lose(AirPlayErrors.routerError(.closed, endpoint: descriptor.endpoint))
     }
 
     private func watchConnection() async {
@@ -306,18 +326,20 @@ public actor AirPlayRouteSession: RouteSession {
                 if state.value.proof != nil { state.update { $0.proof = nil } }
                 continue
             }
+            let clock = await evidence.clock()
             let figures = figures()
             let last = before ?? figures
             // Over some seconds, for a burst of losses is soon over.
             if figures.sent - last.sent > 1000 || before == nil { before = figures }
-            let evidence = PlayingEvidence(
+            let judged = PlayingEvidence(
                 since: max(run.began, run.clock.instant(of: run.clock.timestamp) - plan.leadNanoseconds),
-                clock: evidence.clock(), sent: figures.sent - last.sent, resent: figures.resent - last.resent,
+                clock: clock, sent: figures.sent - last.sent, resent: figures.resent - last.resent,
                 missed: figures.resendsMissed - last.resendsMissed,
-                refused: refusedAt.map { now - $0 < 3_000_000_000 } ?? false, unanswered: askedAt.map { now - $0 > 3_000_000_000 } ?? false,
+                refused: refusedAt.map { now - $0 < 3_000_000_000 } ?? false,
+                unanswered: askedAt.map { now - $0 > 3_000_000_000 } ?? false,
                 silentCombination: evidence.silentCombination, name: descriptor.endpoint.name,
                 host: descriptor.endpoint.host, ports: evidence.ports)
-            let proof = evidence.judged(at: now)
+            let proof = judged.judged(at: now)
             if state.value.proof != proof { state.update { $0.proof = proof } }
         }
     }

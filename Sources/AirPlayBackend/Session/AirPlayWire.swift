@@ -7,18 +7,20 @@ protocol AirPlayWire: Sendable {
     /// Readies the receiver for a run of packets that begins with `next`. Called before each run.
     ///
     /// - Returns: the frames of latency that the device adds by itself to what sync packets say.
-    func prepare(_ next: RTPInfo) async throws(AirPlayWireError) -> Int
+    func prepare(_ next: PacketPoint) async throws(AirPlayWireError) -> Int
 
     /// Says when the run that `clock` describes is heard, to receivers that sync packets do not tell. Called when its
     /// first packets are on the way.
     func begin(_ clock: RAOPStreamClock) async throws(AirPlayWireError)
 
     /// Makes the receiver forget the packets it has; `next` is the one to come.
-    func flush(_ next: RTPInfo) async throws(AirPlayWireError)
+    func flush(_ next: PacketPoint) async throws(AirPlayWireError)
 
     /// The volume as the device says it, in the AirPlay number; nil where it doesn't say.
     func volume() async throws(AirPlayWireError) -> Double?
 
+    /// Throws `unavailable`, to be tried again, where the device takes none in its present state.
+    ///
     /// - Parameter value: the AirPlay number: −144 mute, else −30 to 0.
     func setVolume(_ value: Double) async throws(AirPlayWireError)
 

@@ -25,17 +25,19 @@ struct DatagramLane: AirPlayLane {
 
     private let datagrams: AirPlayDatagrams
     private let stream: PacedStream
-    private var packetizer: any AirPlayPacketizer
+    private var packetizer: any RTPPacketizing
     private let plan: AirPlayStreamPlan
     private let silence: [UInt8]
     private let sync: SyncMaker
+    private let closed: @Sendable () async -> Void
 
     /// - Parameters:
     ///   - stream: what `datagrams.start` gave.
     ///   - silence: the payload of a packet of nothing.
+    ///   - closed: called once, when nothing is sent any more.
     init(
-        datagrams: AirPlayDatagrams, stream: PacedStream, packetizer: any AirPlayPacketizer, plan: AirPlayStreamPlan,
-        silence: [UInt8], sync: @escaping SyncMaker
+        datagrams: AirPlayDatagrams, stream: PacedStream, packetizer: any RTPPacketizing, plan: AirPlayStreamPlan,
+        silence: [UInt8], closed: @escaping @Sendable () async -> Void = {}, sync: @escaping SyncMaker
     ) {
         self.datagrams = datagrams
         self.stream = stream
@@ -43,9 +45,13 @@ struct DatagramLane: AirPlayLane {
         self.plan = plan
         self.silence = silence
         self.sync = sync
+        self.closed = closed
     }
 
-    var next: RTPInfo { packetizer.next }
+    var next: PacketPoint {
+        let next = packetizer.next
+        return PacketPoint(sequence: UInt32(next.sequence ?? 0), timestamp: next.timestamp ?? 0)
+    }
     var nextTimestamp: Int64 { packetizer.nextTimestamp }
     var statistics: @Sendable () -> PacingStatistics { { [ring = datagrams.ring] in ring.statistics } }
 
@@ -64,7 +70,7 @@ struct DatagramLane: AirPlayLane {
         let earliest = max(now, min(now + settling, deadline(of: leadIn.upperBound, run)))
         for timestamp in stride(from: leadIn.lowerBound, to: leadIn.upperBound, by: plan.format.framesPerPacket)
         where run.clock.instant(of: timestamp) > now {
-            let packet = packetizer.sealed(silence, at: timestamp)
+            let packet = packetizer.packet(silence, at: timestamp)
             // There was no time to be earlier; that is nobody's lateness.
             _ = datagrams.ring.append(
                 packet.bytes, sequence: packet.sequence, deadline: max(earliest, deadline(of: timestamp, run)),
@@ -79,7 +85,7 @@ struct DatagramLane: AirPlayLane {
             return true
         }
         var next = packetizer
-        let sealed = next.sealed(packet.payload, at: timestamp)
+        let sealed = next.packet(packet.payload, at: timestamp)
         switch datagrams.ring.append(
             sealed.bytes, sequence: sealed.sequence, deadline: deadline(of: timestamp, run), now: now)
         {
@@ -99,5 +105,8 @@ struct DatagramLane: AirPlayLane {
 
     func wake() { datagrams.wake() }
 
-    func close() async { await datagrams.close(stream) }
+    func close() async {
+        await datagrams.close(stream)
+        await closed()
+    }
 }

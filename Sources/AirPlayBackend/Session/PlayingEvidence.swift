@@ -9,8 +9,9 @@ struct PlayingEvidence: Sendable, Hashable {
     enum Clock: Sendable, Hashable {
         /// It asks for it: how often it did, and when last, in host nanoseconds.
         case questions(count: Int, last: Int64)
-        /// We tell it, and it may ask or announce itself: whether anything came from it, and when last.
-        case grandmaster(heard: Bool, last: Int64?)
+        /// We tell it, by PTP. It need not ask, but shows itself somehow: whether it did, and whether its host said
+        /// lately that nobody listens there.
+        case grandmaster(heard: Bool, refused: Bool)
     }
 
     /// Nanoseconds for which nothing is held against a receiver that has just been started.
@@ -58,7 +59,12 @@ struct PlayingEvidence: Sendable, Hashable {
         case .questions(let count, let last):
             guard count > 0 else { return early ? tooEarly : unasked("never asks for our time") }
             if now - max(last, since) > Self.silence { return unasked("asks for our time no more") }
-        case .grandmaster(let heard, _):
+        case .grandmaster(let heard, let refused):
+            if refused {
+                return PlayingProof(
+                    .doubtful, "nothing listens to our clock at \(name)",
+                    hint: "Restart the device: its clock service does not run")
+            }
             guard heard else { return early ? tooEarly : unasked("shows no interest in our clock") }
         }
         if missed > 0 || (sent >= 100 && Double(resent) > Double(sent) * Self.lossyPart) {
@@ -84,7 +90,7 @@ struct PlayingEvidence: Sendable, Hashable {
 extension PlayingEvidence {
     /// Where a session gets its evidence from.
     struct Source: Sendable {
-        var clock: @Sendable () -> Clock
+        var clock: @Sendable () async -> Clock
         /// Which of our UDP ports the device must reach.
         var ports: ClosedRange<Int>
         var silentCombination: String?

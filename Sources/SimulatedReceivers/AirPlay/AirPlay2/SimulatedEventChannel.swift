@@ -5,7 +5,7 @@ import NIOPosix
 
 /// The receiver's way to say something by itself: the sender connects to a port of ours, and then we ask and it answers
 /// (`Protocols/airplay/README.md`, “Event channel”). Under keys of its own where the session is encrypted.
-actor AirPlay2EventChannel {
+actor SimulatedEventChannel {
     enum News: Sendable {
         case connected
         case answered(status: Int, repeatsSequence: Bool)
@@ -18,14 +18,15 @@ actor AirPlay2EventChannel {
     private let host: String
     private let tell: @Sendable (News) async -> Void
     private var outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>?
-    private var sealer: FrameSealer?
+    /// Of the connection that counts.
+    private var stream = EncryptedByteStream(.accessory)
     private var number = 0
     /// Which connection counts: the last one.
     private var current = 0
     private var asked: [Int] = []
 
-    /// Bytes that may wait for the end of an answer.
-    private static let limit = 1 << 20
+    /// Answers say hardly more than that they are answers.
+    private static let limits = RTSPMessageDecoder.Limits(bodyBytes: 1 << 20)
 
     /// - Parameter secret: of the session; nil leaves the channel in the clear.
     init(host: String, secret: [UInt8]?, tell: @escaping @Sendable (News) async -> Void) {
@@ -67,20 +68,13 @@ actor AirPlay2EventChannel {
     private func serve(_ client: NIOAsyncChannel<ByteBuffer, ByteBuffer>) async {
         current += 1
         let mine = current
-        sealer = keys.map { FrameSealer(key: $0.accessoryWrites) }
+        stream = EncryptedByteStream(.accessory, keys: keys)
         asked = []
         await tell(.connected)
         try? await client.executeThenClose { inbound, outbound in
             self.use(outbound, mine)
-            var incoming = AirPlay2ByteStream()
-            if let keys { incoming.open(with: keys.controllerWrites) }
             for try await chunk in inbound {
-                try incoming.append(chunk.readableBytesView)
-                guard incoming.plain.count <= Self.limit else { return }
-                while let (message, used) = try RTSPMessageDecoder().decode(incoming.plain[...]) {
-                    incoming.plain.removeFirst(used)
-                    if case .response(let response) = message { await self.took(response, mine) }
-                }
+                for response in try self.read(chunk, mine) { await self.took(response, mine) }
             }
         }
         if mine == current { outbound = nil }
@@ -89,6 +83,18 @@ actor AirPlay2EventChannel {
 
     private func use(_ writer: NIOAsyncChannelOutboundWriter<ByteBuffer>, _ connection: Int) {
         if connection == current { outbound = writer }
+    }
+
+    /// The answers that are whole by now.
+    private func read(_ chunk: ByteBuffer, _ connection: Int) throws -> [RTSPResponse] {
+        guard connection == current else { return [] }
+        try stream.receive(chunk.readableBytesView)
+        var responses: [RTSPResponse] = []
+        while let (message, used) = try RTSPMessageDecoder(limits: Self.limits).decode(stream.readable) {
+            stream.consume(used)
+            if case .response(let response) = message { responses.append(response) }
+        }
+        return responses
     }
 
     private func took(_ response: RTSPResponse, _ connection: Int) async {
@@ -108,47 +114,12 @@ actor AirPlay2EventChannel {
         var request = RTSPRequest(method: "POST", uri: "/command", body: list.encoded())
         request.headers["CSeq"] = String(number)
         request.headers["Content-Type"] = AirPlay2ServerMachine.listType
-        let bytes = request.encoded()
-        let sealed = sealer?.seal(bytes) ?? bytes
+        let sealed = stream.seal(request.encoded())
         do {
             try await outbound.write(ByteBuffer(bytes: sealed))
             return true
         } catch {
             return false
         }
-    }
-}
-
-/// Bytes of a connection as they come in, opened from the moment on that there are keys.
-struct AirPlay2ByteStream: Sendable {
-    /// What can be read.
-    var plain: [UInt8] = []
-    private var sealed: [UInt8] = []
-    private var opener: FrameOpener?
-
-    /// What was not read yet belongs to the encrypted part already.
-    mutating func open(with key: [UInt8]) {
-        opener = FrameOpener(key: key)
-        sealed = plain
-        plain = []
-    }
-
-    mutating func append(_ bytes: some Collection<UInt8>) throws(FrameError) {
-        guard opener != nil else {
-            plain.append(contentsOf: bytes)
-            return
-        }
-        sealed.append(contentsOf: bytes)
-        try openAll()
-    }
-
-    /// Opens what came before the key did.
-    mutating func openAll() throws(FrameError) {
-        var used = 0
-        while let frame = try opener?.open(sealed[used...]) {
-            plain.append(contentsOf: frame.plaintext)
-            used += frame.used
-        }
-        sealed.removeFirst(used)
     }
 }
