@@ -60,7 +60,10 @@ public final class RTSPConnection: Sendable {
         let promise = channel.eventLoop.makePromise(of: RTSPResponse.self)
         let outgoing = RTSPClientHandler.Outgoing(
             request: request, promise: promise, timeout: .nanoseconds(timeout.nanoseconds), holding: holding)
-        channel.writeAndFlush(outgoing, promise: nil)
+        // A connection that has gone has no handler any more that would fail the answer.
+        let written = channel.eventLoop.makePromise(of: Void.self)
+        written.futureResult.whenFailure { _ in promise.fail(RAOPError.closed) }
+        channel.writeAndFlush(outgoing, promise: written)
         do {
             return try await promise.futureResult.get()
         } catch let error as RAOPError {
@@ -71,13 +74,15 @@ public final class RTSPConnection: Sendable {
     }
 
     /// Encrypts both directions from the next byte on. The last request must have been performed `holding`, and none may
-    /// be under way. Throws `closed`.
+    /// be under way. Throws `closed`, and `malformed` where what has come behind that answer is not sealed so.
     public func encrypt(with keys: ChannelKeys) async throws(RAOPError) {
         let channel = channel
         do {
             try await channel.eventLoop.submit {
                 try channel.pipeline.syncOperations.handler(type: RTSPCodecHandler.self).encrypt(with: keys)
             }.get()
+        } catch let error as RTSPDecodingError {
+            throw .malformed(error)
         } catch {
             throw .closed
         }
