@@ -12,20 +12,23 @@ public struct AirPlayProvider: RouteProvider {
     private let publicKey: RAOPPublicKey
     private let logger: Logger
     private let clockKeeper: AirPlayClockKeeper
+    private let remotes: AirPlayRemoteControl?
 
     /// - Parameters:
     ///   - pacer: the process's one sending thread.
+    ///   - remotes: where devices' buttons are heard; nil: nowhere.
     ///   - publicKey: whom RSA receivers' keys are wrapped for; tests have a pair of their own.
     ///   - clockPorts: of the clock that AirPlay 2 receivers follow; real ones know the standard's only.
     public init(
         clock: any HostClock, pacer: Pacer, publicKey: RAOPPublicKey = .airPortExpress,
-        clockPorts: PTPPorts = .standard,
+        remotes: AirPlayRemoteControl? = nil, clockPorts: PTPPorts = .standard,
         logger: Logger = Logger(label: "router.airplay") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.clock = clock
         self.pacer = pacer
         self.publicKey = publicKey
         self.logger = logger
+        self.remotes = remotes
         clockKeeper = AirPlayClockKeeper(ports: clockPorts)
     }
 
@@ -44,8 +47,9 @@ public struct AirPlayProvider: RouteProvider {
             case .raop: session = try await openRAOP(endpoint, options)
             case .airplay2:
                 let opening = AirPlay2Opening(
-                    endpoint: endpoint, plan: try AirPlay2Plan(endpoint: endpoint), options: options, clock: clock,
-                    pacer: pacer, clockKeeper: clockKeeper, logger: logger)
+                    endpoint: endpoint, plan: try AirPlay2Plan(endpoint: endpoint), options: options,
+                    sender: AirPlaySender(identity: options.identity), clock: clock, pacer: pacer,
+                    clockKeeper: clockKeeper, remotes: remotes, logger: logger)
                 session = try await opening.open()
             default:
                 throw RouterError(
@@ -77,7 +81,7 @@ public struct AirPlayProvider: RouteProvider {
     private func openRAOP(_ endpoint: Endpoint, _ options: OpenOptions) async throws -> AirPlayRouteSession {
         let opening = RAOPOpening(
             endpoint: endpoint, plan: try RAOPPlan(endpoint: endpoint), publicKey: publicKey, options: options,
-            clock: clock, pacer: pacer, logger: logger)
+            clock: clock, pacer: pacer, logger: logger, remotes: remotes)
         options.phase("connecting")
         let connection: RTSPConnection
         do {

@@ -122,3 +122,19 @@ public struct AirPlayNowPlayingSender: Sendable {
     /// A new connection knows nothing.
     public mutating func reset() { last = nil }
 }
+
+extension AirPlay2Command {
+    /// As the control channel takes it.
+    public init(_ message: AirPlayCommandMessage) {
+        let list = message.body
+        type = list["type"]?.string ?? ""
+        propertyList = list
+    }
+}
+
+extension AirPlayEventMessage {
+    /// As the event channel gave it.
+    public init(_ command: AirPlay2Command) {
+        self = AirPlayEventMessage(command.propertyList) ?? .unknown(type: command.type, value: command.value)
+    }
+}

@@ -14,9 +14,22 @@ struct RAOPOpening: Sendable {
     var clock: any HostClock
     var pacer: Pacer
     var logger: Logger
+    /// Where the device's buttons are to be heard.
+    var remotes: AirPlayRemoteControl?
 
     /// Climbs to SETUP on a fresh connection. The connection is closed when it throws.
     func open(on connection: RTSPConnection) async throws -> AirPlayRouteSession {
+        let buttons = await remotes?.open()
+        do {
+            return try await open(on: connection, buttons)
+        } catch {
+            buttons?.close()
+            throw error
+        }
+    }
+
+    private func open(on connection: RTSPConnection, _ buttons: DACPSession?) async throws -> AirPlayRouteSession {
+        try await AirPlayPairing.verifyLegacy(on: connection, endpoint: endpoint, options: options)
         options.phase("announcing audio")
         let cipher = plan.encryption == .rsa ? RAOPAudioCipher.random() : nil
         guard let remote = DatagramAddress(socketAddress: connection.remoteSocketAddress) else {
@@ -29,7 +42,8 @@ struct RAOPOpening: Sendable {
                 on: connection,
                 options: RAOPClient.Options(
                     codec: plan.codecDescription, cipher: cipher, publicKey: publicKey,
-                    needsAuthSetup: plan.advertisement.needsAuthSetup, clientName: options.senderName))
+                    needsAuthSetup: plan.advertisement.needsAuthSetup, clientName: options.senderName,
+                    remote: buttons?.address))
         } catch {
             throw AirPlayErrors.opening(error, endpoint: endpoint)
         }
@@ -37,7 +51,7 @@ struct RAOPOpening: Sendable {
         do {
             let opened = try AirPlayDatagrams(remote: remote, pacer: pacer) { [clock] in clock.now() }
             datagrams = opened
-            let session = try await session(on: client, opened, cipher: cipher)
+            let session = try await session(on: client, opened, cipher: cipher, buttons)
             await session.begin()
             return session
         } catch let error as RAOPError {
@@ -52,7 +66,8 @@ struct RAOPOpening: Sendable {
     }
 
     private func session(
-        on client: RAOPClient, _ datagrams: AirPlayDatagrams, cipher: RAOPAudioCipher?
+        on client: RAOPClient, _ datagrams: AirPlayDatagrams, cipher: RAOPAudioCipher?,
+        _ buttons: DACPSession?
     ) async throws -> AirPlayRouteSession {
         let ports = try await client.setUp(controlPort: datagrams.control.port, timingPort: datagrams.timing.port)
         let volume = try await client.volume()
@@ -84,6 +99,7 @@ struct RAOPOpening: Sendable {
             AirPlayRouteSession.Parts(
                 wire: RAOPWire(client: client, endpoint: endpoint), lane: lane, plan: plan.stream,
                 descriptor: descriptor, volume: volume.map(AirPlayRouteSession.volumeState),
-                failures: failures.stream, evidence: datagrams.evidence), hostClock: clock, logger: logger)
+                failures: failures.stream, evidence: datagrams.evidence, remote: buttons), hostClock: clock,
+            logger: logger)
     }
 }

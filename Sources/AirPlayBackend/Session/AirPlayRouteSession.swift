@@ -1,4 +1,5 @@
 import AirPlay
+import Foundation
 import Logging
 import Pacing
 import RouteBackend
@@ -25,6 +26,12 @@ public actor AirPlayRouteSession: RouteSession {
         /// `errno` of datagrams that nobody took.
         var failures: AsyncStream<Int32>
         var evidence: PlayingEvidence.Source
+        /// Where the device's buttons are heard by DACP.
+        var remote: DACPSession?
+        /// What the device asks on its event channel, where there is one.
+        var events: AsyncStream<AirPlay2Command>?
+        /// Of devices that draw what `/command` says.
+        var nowPlayingSender: AirPlayNowPlayingSender?
     }
 
     public nonisolated let descriptor: RouteSessionDescriptor
@@ -34,8 +41,12 @@ public actor AirPlayRouteSession: RouteSession {
     let plan: AirPlayStreamPlan
     let hostClock: any HostClock
     let logger: Logger
+    private let events: AsyncStream<AirPlay2Command>?
     private let failures: AsyncStream<Int32>
     private let evidence: PlayingEvidence.Source
+    nonisolated let remote: DACPSession?
+    nonisolated let buttons = AsyncStream.makeStream(
+        of: RemoteCommand.self, bufferingPolicy: .bufferingOldest(DACPSession.backlog))
     private let figures: @Sendable () -> PacingStatistics
 
     var lane: any AirPlayLane
@@ -45,6 +56,10 @@ public actor AirPlayRouteSession: RouteSession {
     /// The last run: its clock goes on while nothing plays, so that timestamps stay in step with what the receiver was
     /// told last.
     var lastClock: RAOPStreamClock?
+    /// The run that was halted last, and when: where the device stands while it is paused.
+    var pausedRun: AirPlayRun?
+    var haltedAt: Int64?
+    var nowPlayingSender: AirPlayNowPlayingSender?
     /// Whether the stream has been started once: some devices forget, or refuse, a volume that comes before.
     var started = false
     var pump: Task<Void, Never>?
@@ -63,6 +78,8 @@ public actor AirPlayRouteSession: RouteSession {
     private var askedAt: Int64?
     /// When the system last said that nobody takes our packets.
     private var refusedAt: Int64?
+    /// Seconds from the host's clock to those since 2001-01-01.
+    private let wallOffset: Double
     private var over = false
     private var runner: Task<Void, Never>?
 
@@ -75,6 +92,11 @@ public actor AirPlayRouteSession: RouteSession {
         descriptor = parts.descriptor
         failures = parts.failures
         evidence = parts.evidence
+        events = parts.events
+        remote = parts.remote
+        nowPlayingSender = parts.nowPlayingSender
+        // Devices are told dates; what runs on is the host's clock.
+        wallOffset = Date().timeIntervalSinceReferenceDate - Double(hostClock.now()) / 1e9
         self.hostClock = hostClock
         self.logger = logger
         state = LatestValue(RouteSessionUpdate(volume: parts.volume))
@@ -127,18 +149,20 @@ public actor AirPlayRouteSession: RouteSession {
         case .pause:
             try await halt()
             state.update { $0.media = .paused }
+            try await draw(.paused)
         case .seek:
             throw RouterError(
                 .unsupported, "\(descriptor.endpoint.name) is sent what it plays: it cannot seek by itself",
                 scope: .session)
         case .stop:
             try await halt()
-            loaded = nil
-            nowPlaying = nil
             state.update { update in
                 update.media = .stopped
                 update.stopReason = .cancelled
             }
+            try await draw(.stopped)
+            loaded = nil
+            nowPlaying = nil
         case .setRate, .selectTracks, .skipAd, .setRepeat: return .unsupported
         }
         return .succeeded
@@ -189,23 +213,30 @@ public actor AirPlayRouteSession: RouteSession {
         return result
     }
 
+    /// Seconds since 2001-01-01 at an instant of the host's clock.
+    func wallClock(at instant: Int64) -> Double { Double(instant) / 1e9 + wallOffset }
+
     /// The device is gone: says so and ends.
-    func lose(_ error: RouterError) async {
+    ///
+    /// - Parameter taken: it is there, and used for something else.
+    func lose(_ error: RouterError, taken: Bool = false) async {
         guard !over else { return }
         over = true
         logger.notice("route lost", metadata: ["route": "\(descriptor.endpoint.name)", "error": "\(error)"])
         var error = error
-        error.code = .routeLost
+        if !taken { error.code = .routeLost }
         state.update { update in
-            update.connection = .failed
+            update.connection = taken ? .ended : .failed
             update.media = .stopped
-            update.stopReason = .deviceGone
+            update.stopReason = taken ? .superseded : .deviceGone
             update.error = error
         }
         state.finish()
         opening?.cancel()
         pump?.cancel()
         wire.abort()
+        // What else it holds is let go of too.
+        await wire.end()
         await tidy()
     }
 
@@ -218,6 +249,8 @@ public actor AirPlayRouteSession: RouteSession {
 
     private func tidy() async {
         runner?.cancel()
+        remote?.close()
+        buttons.continuation.finish()
         await lane.close()
         let statistics = statistics
         logger.debug(
@@ -241,8 +274,16 @@ public actor AirPlayRouteSession: RouteSession {
                 group.addTask { await self.keepAlive() }
                 group.addTask { await self.watchFailures() }
                 group.addTask { await self.watchPlaying() }
+                group.addTask { await self.hearRemote() }
+                group.addTask { await self.tellRemote() }
+                group.addTask { await self.hearEvents() }
             }
         }
+    }
+
+    private func hearEvents() async {
+        guard let events else { return }
+        for await message in events { await take(AirPlayEventMessage(message)) }
     }
 
     private func work(_ worker: @Sendable () async -> Void) async {
