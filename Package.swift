@@ -176,12 +176,14 @@ let package = Package(
             [
                 "SimulatedReceivers", "CastV2", "AirPlay", "HomeKitPairing", "RouteBackend", "RouterTestKit",
                 "PeerSupport", "COpenSSL", nio, nioPosix, nioHTTP, nioSSL, protobuf,
-            ]),
+            ],
+            exclude: ["peers"]),
         tests(
             "EndToEndTests",
             [
-                "RouteModel", "RouteBackend", "RouterCore", "CastBackend", "Media", "RouterCommands", "RouterTestKit",
-                "SimulatedReceivers", "PeerSupport", "router", nio, nioPosix, nioHTTP, subprocess, logging,
+                "RouteModel", "RouteBackend", "RouterCore", "AirPlayBackend", "CastBackend", "Media", "Pacing",
+                "RouterCommands", "RouterTestKit", "SimulatedReceivers", "PeerSupport", "AirPlay", "router", nio, nioPosix,
+                nioHTTP, subprocess, logging,
             ],
             exclude: ["peers"]),
     ]

@@ -21,15 +21,16 @@ public struct AirPlayProvider: RouteProvider {
     ///   - clockPorts: of the clock that AirPlay 2 receivers follow; real ones know the standard's only.
     public init(
         clock: any HostClock, pacer: Pacer, publicKey: RAOPPublicKey = .airPortExpress,
-        remotes: AirPlayRemoteControl? = nil, clockPorts: PTPPorts = .standard,
+        clockPorts: PTPPorts = .standard,
+        remotes: AirPlayRemoteControl? = nil,
         logger: Logger = Logger(label: "router.airplay") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.clock = clock
         self.pacer = pacer
         self.publicKey = publicKey
         self.logger = logger
-        self.remotes = remotes
         clockKeeper = AirPlayClockKeeper(ports: clockPorts)
+        self.remotes = remotes
     }
 
     public var family: RouteFamily { .airplay }

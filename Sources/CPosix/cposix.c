@@ -78,10 +78,12 @@ void cposix_name_thread(const char *name) {
     pthread_setname_np(pthread_self(), name);
 }
 
-int cposix_use_timestamps(int socket, int family) {
-    int stamps = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_TX_SOFTWARE |
-                 SOF_TIMESTAMPING_OPT_TSONLY;
+int cposix_use_timestamps(int socket, int family, int departures) {
+    int stamps = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE;
     int on = 1;
+    if (departures) {
+        stamps |= SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY;
+    }
     if (setsockopt(socket, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof stamps) != 0) {
         return -1;
     }

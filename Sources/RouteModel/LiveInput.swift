@@ -6,9 +6,8 @@ public struct LiveInput: Codable, Sendable, Hashable {
         /// A named pipe, by `name`, its absolute path.
         case pipe
         /// What applications play into a sink of PulseAudio, by `name`: that sink, and nothing else of the machine.
+        /// PipeWire has the same by its service for PulseAudio's programs.
         case pulse
-        /// The same of PipeWire, by its own tools.
-        case pipeWire = "pipewire"
     }
 
     public var kind: Kind
@@ -28,12 +27,12 @@ public struct LiveInput: Codable, Sendable, Hashable {
         switch kind {
         case .standardInput: "standard input"
         case .pipe: name.split(separator: "/").last.map(String.init) ?? name
-        case .pulse, .pipeWire: name
+        case .pulse: name
         }
     }
 
     /// Whether it goes on by a clock of its own, and is not held up by who reads it.
-    public var isCapture: Bool { kind == .pulse || kind == .pipeWire }
+    public var isCapture: Bool { kind == .pulse }
 }
 
 /// Samples without a header.

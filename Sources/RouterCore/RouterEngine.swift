@@ -417,8 +417,9 @@ public actor RouterEngine: RouterControlling {
             scope: .route)
     }
 
+    /// - Parameter beside: routes that play with these already.
     func choices(
-        for request: PlayRequest, rooms: [Room], first: MediaSource
+        for request: PlayRequest, rooms: [Room], first: MediaSource, beside: Set<RouteID> = []
     ) async throws -> [(choice: RouteChoice, room: Room)] {
         let need = await need(of: first)
         let failures = Dictionary(
@@ -428,16 +429,20 @@ public actor RouterEngine: RouterControlling {
         var wanted: [(route: Route, room: Room)] = []
         for room in rooms {
             for id in room.routes where seen.insert(id).inserted {
-                if let route = registry.routes.first(where: { $0.id == id }) { wanted.append((route, room)) }
+                for part in registry.parts(of: id) { wanted.append((part, room)) }
             }
         }
-        return wanted.map { route, room in
-            let name = room.routes.count > 1 ? "\(room.name) (\(route.name))" : room.name
+        let others = beside.subtracting(seen).flatMap { registry.parts(of: $0) }
+        return wanted.enumerated().map { place, entry in
+            let (route, room) = entry
+            let several = wanted.count { $0.room == room } > 1
+            let name = several ? "\(room.name) (\(route.name))" : room.name
             let choice = EndpointChooser.choose(
                 EndpointChooser.Question(
                     route: route, name: name, need: need,
                     via: request.via == .auto ? room.via : request.via, viaIsCommand: request.via != .auto,
-                    companions: wanted.map(\.route).filter { $0.id != route.id }, failures: failures))
+                    companions: wanted.enumerated().filter { $0.offset != place }.map(\.element.route) + others,
+                    failures: failures))
             return (choice, room)
         }
     }
@@ -546,6 +551,9 @@ public actor RouterEngine: RouterControlling {
         }
         return only
     }
+
+    /// The sessions that run, but for one.
+    func sessions(but one: PlaybackSession) -> [PlaybackSession] { sessionsByID.values.filter { $0 !== one } }
 
     /// What plays on these routes gives way to what is to play.
     func release(_ routes: Set<RouteID>) async {

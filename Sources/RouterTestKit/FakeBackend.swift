@@ -169,6 +169,7 @@ public final class FakeRouteSession: RouteSession {
     private let latest: LatestValue<RouteSessionUpdate>
     private let clock: any HostClock
     private let stores: Bool
+    private let buttons = AsyncStream.makeStream(of: RemoteCommand.self)
 
     init(
         endpoint: Endpoint, delivery: MediaDelivery, clock: any HostClock, joining: RouteSessionUpdate? = nil,
@@ -262,6 +263,9 @@ public final class FakeRouteSession: RouteSession {
         }
     }
 
+    /// Somebody presses a button on the device, or turns its knob.
+    public func presses(_ command: RemoteCommand) { buttons.continuation.yield(command) }
+
     public func reports(position: MediaTime, rate: Double = 1) {
         let now = clock.now()
         latest.update { $0.position = ReportedPosition(time: position, instant: now, rate: rate) }
@@ -270,6 +274,8 @@ public final class FakeRouteSession: RouteSession {
     // MARK: RouteSession
 
     public func updates() -> AsyncStream<RouteSessionUpdate> { latest.stream() }
+
+    public func deviceCommands() -> AsyncStream<RemoteCommand> { buttons.stream }
 
     public func load(_ media: PreparedMedia, timeline: Timeline?, autoplay: Bool) async throws {
         switch media {

@@ -55,6 +55,12 @@ enum Allowances {
             path: "Sources/SimulatedReceivers/AirPlay/Timing/PTPSlave.swift", count: 2,
             why: "the reader and the questions of a slave: cancelled and awaited by stop"),
         Tasks(
+            path: "Sources/SimulatedReceivers/AirPlay/AirPlay2/SimulatedAirPlay2Receiver.swift", count: 1,
+            why: "the listener; cancelled and awaited by stop"),
+        Tasks(
+            path: "Sources/SimulatedReceivers/AirPlay/AirPlay2/SimulatedAirPlay2Receiver+Session.swift", count: 1,
+            why: "what a session and its buffered stream run: all cancelled and awaited by their ends"),
+        Tasks(
             path: "Sources/SimulatedReceivers/Cast/SimulatedCastReceiver.swift", count: 1,
             why: "the listener; cancelled and awaited by stop"),
         Tasks(

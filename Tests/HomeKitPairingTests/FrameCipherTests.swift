@@ -62,7 +62,8 @@ struct FrameCipherTests {
     func emptyFrame() throws {
         let key = [UInt8](repeating: 3, count: 32)
         var opener = FrameOpener(key: key)
-        let empty = [0, 0] + PairingCrypto.seal([], key: key, nonce: [0, 0, 0, 0, 0, 0, 0, 0], authenticating: [0, 0])
+        let empty =
+            [0, 0] + PairingCrypto.seal([], key: key, nonce: [0, 0, 0, 0, 0, 0, 0, 0], authenticating: [0, 0])
         #expect(try opener.open(empty)?.plaintext == [])
         #expect(throws: FrameError.notAuthentic(frame: 1)) { try opener.open(empty) }
     }

@@ -11,7 +11,8 @@ struct LegacyPairingTests {
     private func proof(_ vector: Vectors.LegacySetup) throws -> LegacyPairSetupProof {
         try LegacyPairSetupUser(controller(vector.user, vector.controllerSeed))
             .accept(
-                PairingAnswer(body: .dictionary(["pk": .data(bytes(vector.B)), "salt": .data(bytes(vector.salt))])))
+                PairingAnswer(body: .dictionary(["pk": .data(bytes(vector.B)), "salt": .data(bytes(vector.salt))]))
+            )
             .proof(Array(vector.pin.utf8), client: SRPClient(.legacy, secret: bytes(vector.a)))
     }
 

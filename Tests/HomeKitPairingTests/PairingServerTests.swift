@@ -2,12 +2,18 @@ import AirPlay
 import Foundation
 import HomeKitPairing
 import PeerSupport
+import RouterTestKit
 import Testing
 
 /// Our ladders against `peers/pairing_server.py`, a device made of srptools and cryptography, over a socket.
-@Suite("R6 pairing with an independent device", .enabled(if: PairingPeer.absence == nil, "\(PairingPeer.absence ?? "")"))
+@Suite(
+    "R6 pairing with an independent device", .enabled(if: PairingPeer.absence == nil, "\(PairingPeer.absence ?? "")"))
 struct PairingServerTests {
     let identity = ControllerIdentity(identifier: "5D7F7A4C-1B0E-4A77-9C33-0A1B2C3D4E5F", signingKey: .random())
+
+    // What the device prints comes by a pipe of its own, a little after its answer: hence `eventually`.
+    private let octets = "application/octet-stream"
+    private let plist = "application/x-apple-binary-plist"
 
     /// Runs a device, gives its port to the body, and checks that it had no trouble.
     private func device(
@@ -28,10 +34,12 @@ struct PairingServerTests {
         try await device("--pin", "4711", "--spelling", version == .rtsp1 ? "rtsp" : "http") { port, peer in
             let setup = try PairingSocket(port: port, version: version).client
             let challenge = try await setup.beginPIN(identity)
-            #expect(await peer.events("pin shown").count == 1)
+            #expect(await eventually { await peer.events("pin shown").count == 1 })
             let result = try await setup.finishPIN(challenge, pin: " 4711 ")
             let credentials = try #require(result.credentials)
             #expect(credentials.accessoryIdentifier == Array("11:22:33:44:55:66".utf8))
+            let requests = ["/pair-pin-start 3 "] + repeatElement("/pair-setup 3 \(octets)", count: 3)
+            #expect(await eventually { await peer.headers() == requests })
 
             let socket = try PairingSocket(port: port, version: version)
             let kept = try HomeKitCredentials(parsing: credentials.encoded())
@@ -59,13 +67,15 @@ struct PairingServerTests {
 
     @Test("R6 transient: the next byte is encrypted", arguments: [RTSPVersion.rtsp1, .http11])
     func transient(version: RTSPVersion) async throws {
-        try await device { port, _ in
+        try await device { port, peer in
             let socket = try PairingSocket(port: port, version: version)
             let result = try await socket.client.transient()
             #expect(result.secret.count == 64)
             try await socket.encrypt(result.secret)
             let answer = try await socket.perform(RTSPRequest(method: "POST", uri: "/feedback", version: version))
             #expect(answer.body.count == 5_000)
+            let requests = repeatElement("/pair-setup 4 \(octets)", count: 2) + ["/feedback  "]
+            #expect(await eventually { await peer.headers() == requests })
             // Nobody of a transient pairing may ask who is paired.
             await #expect(throws: PairingError.refused(.authentication, at: .listM2)) {
                 try await socket.client.list()
@@ -142,7 +152,11 @@ struct PairingServerTests {
             #expect(credentials.accessoryKey?.count == 32)
             let kept = try LegacyCredentials(parsing: credentials.encoded())
             _ = try await PairingSocket(port: port, version: version).client.verifyLegacy(kept)
-            #expect(await peer.events("verified").count == 1)
+            #expect(await eventually { await peer.events("verified").count == 1 })
+            let attempt = ["/pair-pin-start  "] + repeatElement("/pair-setup-pin  \(plist)", count: 3)
+            let verify = repeatElement("/pair-verify  \(octets)", count: 2)
+            // The first try ends with the second request.
+            #expect(await eventually { await peer.headers() == attempt.dropLast() + attempt + verify })
             // Somebody whom it does not know.
             let stranger = LegacyCredentials(
                 controller: ControllerIdentity(identifier: "0123456789ABCDEF", signingKey: .random()),
@@ -169,13 +183,22 @@ struct PairingServerTests {
             let client = try PairingSocket(port: port, version: .rtsp1).client
             let credentials = try await client.openLegacy(identity)
             _ = try await client.verifyLegacy(credentials)
-            #expect(await peer.events("verified").count == 1)
+            #expect(await eventually { await peer.events("verified").count == 1 })
             // Another device in its place.
             let other = LegacyCredentials(
                 controller: credentials.controller, accessoryKey: SigningKey.random().publicKey)
             await #expect(throws: PairingError.wrongSignature(at: .legacyVerifyKey)) {
                 try await client.verifyLegacy(other)
             }
+        }
+    }
+}
+
+extension PeerProgram {
+    /// Path, `X-Apple-HKP` and `Content-Type` of each request that came in.
+    fileprivate func headers() -> [String] {
+        events("request").map { request in
+            ["path", "hkp", "type"].map { request[$0] as? String ?? "?" }.joined(separator: " ")
         }
     }
 }

@@ -34,9 +34,9 @@ int cposix_use_realtime_priority(int priority);
 /// Asks for the finest timers for the calling thread: what is left to do when real-time priority is refused.
 void cposix_use_fine_timers(void);
 
-/// Turns on the kernel's software stamps for what arrives at and leaves a UDP socket, and news of what did not get
-/// through. Returns 0, or -1 with errno set.
-int cposix_use_timestamps(int socket, int family);
+/// Turns on the kernel's software stamps for what arrives at a UDP socket and, with `departures`, for what leaves it, and
+/// news of what did not get through. Returns 0, or -1 with errno set.
+int cposix_use_timestamps(int socket, int family, int departures);
 
 /// Takes one datagram without waiting. `arrival` is by CLOCK_MONOTONIC: the kernel's stamp, or now where there is none.
 /// Returns its whole length, which may be more than the buffer's, or -1 with errno set.

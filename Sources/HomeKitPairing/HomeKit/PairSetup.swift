@@ -1,4 +1,4 @@
-/// Asks the device to show its PIN; the rung before pair-setup (`Protocols/pairing/README.md`, “Pair-setup”).
+/// Asks the device to show its PIN; the rung before pair-setup (`Protocols/pairing/README.md`, “pair-setup”).
 public struct PairPINStart: PairingRung {
     private let controller: ControllerIdentity
 

@@ -1,4 +1,4 @@
-/// M1 of pair-verify: a device that knows us lets us in (`Protocols/pairing/README.md`, “Pair-verify”).
+/// M1 of pair-verify: a device that knows us lets us in (`Protocols/pairing/README.md`, “pair-verify”).
 public struct PairVerifyM1: PairingRung {
     private let credentials: HomeKitCredentials
     private let ourKey: ExchangeKey

@@ -13,7 +13,7 @@ public struct PairedController: Sendable, Hashable {
     }
 }
 
-/// Makes another controller known to the device (`Protocols/pairing/README.md`, “Pairings”). It, and the two below, go
+/// Makes another controller known to the device (`Protocols/pairing/README.md`, “Controllers”). It, and the two below, go
 /// over the encrypted channel of an admin.
 public struct PairAdd: PairingRung {
     private let controller: PairedController

@@ -66,17 +66,17 @@ struct SRPSession: Sendable {
     /// M1: ours.
     let proof: [UInt8]
     /// M2: the device's.
-    private let expected: [UInt8]
+    private let expected: Hidden
 
     init(key: [UInt8], proof: [UInt8], expected: [UInt8]) {
         hiddenKey = Hidden(key)
         self.proof = proof
-        self.expected = expected
+        self.expected = Hidden(expected)
     }
 
     /// 64 bytes, or 40. Secret.
     var key: [UInt8] { hiddenKey.bytes }
 
     /// Whether the device knows the password too.
-    func accepts(_ proof: [UInt8]) -> Bool { PairingCrypto.equal(proof, expected) }
+    func accepts(_ proof: [UInt8]) -> Bool { PairingCrypto.equal(proof, expected.bytes) }
 }

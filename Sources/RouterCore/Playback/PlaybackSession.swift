@@ -175,7 +175,7 @@ actor PlaybackSession {
 
     /// What failed before another endpoint played is tried last from now on, if it is the protocol's doing: a device
     /// that was busy or off, or wanted a password, may well play the next time.
-    private func rememberEndpoints(_ member: Member) async {
+    func rememberEndpoints(_ member: Member) async {
         let lasting: Set<RouterError.Code> = [.protocolViolation, .unsupported, .timeout]
         for failure in member.failures where lasting.contains(failure.code) {
             try? await environment.store.rememberFailure(failure)
@@ -320,9 +320,12 @@ actor PlaybackSession {
 
     /// Never touches a volume unasked where the device reports one; where it reports none, sends the remembered one or
     /// a third, since nobody could know what it is (`model.md` section 6).
-    func settleVolume(_ index: Int) async {
+    ///
+    /// - Parameter asked: whether the volume that was asked for at the start is this room's too.
+    func settleVolume(_ index: Int, asked: Bool = true) async {
         guard let session = members[index].session, session.descriptor.volume.handling == .adjustable else { return }
         var target: VolumeState?
+        let wantedVolume = asked ? wantedVolume : nil
         if let wanted = wantedVolume {
             target = VolumeState(level: members[index].limited(wanted))
         } else if session.descriptor.volume.readback == .none || latestVolume(index) == nil {
@@ -375,8 +378,9 @@ actor PlaybackSession {
     }
 
     func remember() async {
-        guard !ended else { return }
         unsaved = false
+        // What this process is sent on its standard input, no other can go on with.
+        guard !ended, !queue.snapshot.items.contains(where: { $0.source.isStandardInput }) else { return }
         let store = environment.store
         let queue = queue.snapshot
         let members = members.filter(\.takesPart)
@@ -474,6 +478,10 @@ actor PlaybackSession {
         await publish()
         jobs.finish()
     }
+}
+
+extension MediaSource {
+    var isStandardInput: Bool { if case .live(let input) = self { input.kind == .standardInput } else { false } }
 }
 
 extension RouterError {

@@ -33,6 +33,8 @@ struct RAOPServerMachine {
     private var requests = 0
     private var passedAuthSetUp = false
     private var gate: PasswordGate?
+    /// Nil where nobody has to pair.
+    private var pairing: PairingServer?
 
     /// - Parameters:
     ///   - nonce: of the password challenge.
@@ -43,6 +45,7 @@ struct RAOPServerMachine {
         gate = configuration.password.map {
             PasswordGate(password: $0, nonce: nonce, extraChallenges: configuration.faults.extraChallenges)
         }
+        pairing = configuration.pairingPolicy.map { PairingServer($0) }
     }
 
     /// What the machine itself can't know.
@@ -60,18 +63,48 @@ struct RAOPServerMachine {
     }
 
     mutating func answer(_ request: RTSPRequest, _ around: Surroundings) -> Answer {
+        complete(request) { machine in machine.challenge(request) ?? machine.perform(request, around) }
+    }
+
+    /// Answers a request of pairing, with what there is to tell of it; nil for any other, and where nobody has to pair.
+    mutating func pair(
+        _ request: RTSPRequest, in book: inout PairingServerBook, at now: Int64
+    ) -> (answer: Answer, news: [PairingServerNews])? {
+        let path = AirPlay2ServerMachine.path(request.uri)
+        guard pairing != nil, request.method == "POST", PairingServer.paths.contains(path) else { return nil }
+        var news: [PairingServerNews] = []
+        let answer = complete(request) { machine in
+            let answer = machine.pairing?.answer(
+                path: path, headers: request.headers, body: request.body, in: &book, at: now)
+            news = answer?.news ?? []
+            guard let answer, answer.delivery == .send else {
+                return Answer(response: nil, closes: answer?.delivery == .hangUp)
+            }
+            return Answer(
+                response: RTSPResponse(
+                    status: answer.status, reason: answer.reason, headers: answer.headers, body: answer.body))
+        }
+        return (answer, news)
+    }
+
+    /// The connection is gone.
+    mutating func end(in book: inout PairingServerBook) { pairing?.end(in: &book) }
+
+    /// What is said to any request, and what goes wrong with any on purpose.
+    private mutating func complete(
+        _ request: RTSPRequest, by answered: (inout RAOPServerMachine) -> Answer
+    ) -> Answer {
         let faults = configuration.faults
         requests += 1
         if let limit = faults.closesAfterRequests, requests >= limit { return Answer(response: nil, closes: true) }
         var answer: Answer
         if let status = faults.refusals[request.method] {
             answer = refuse(status)
-        } else if let challenge = challenge(request) {
-            answer = challenge
         } else {
-            answer = perform(request, around)
+            answer = answered(&self)
         }
         if faults.neverAnswers { return Answer(response: nil, deeds: answer.deeds) }
+        answer.response?.version = request.version
         answer.response?.headers["Server"] = "AirTunes/105.1"
         switch (faults.sequenceHeader, request.headers["CSeq"]) {
         case (.right, let number?): answer.response?.headers["CSeq"] = number
@@ -82,7 +115,8 @@ struct RAOPServerMachine {
     }
 
     private mutating func perform(_ request: RTSPRequest, _ around: Surroundings) -> Answer {
-        switch request.method {
+        if let status = pairing?.refusal { return refuse(status) }
+        return switch request.method {
         case "OPTIONS": options(request, around)
         case "ANNOUNCE": announce(request, around)
         case "SETUP": setUp(request)

@@ -27,6 +27,11 @@ public struct SimulatedRAOPConfiguration: Sendable {
     public var id: String?
     /// Asked for by a Digest challenge when set.
     public var password: String?
+    /// How senders have to pair before anything else, as an Apple TV of the third generation wants it; nil: not at all.
+    public var pairing: PairingServerPolicy.Legacy?
+    public var pairingFaults: [PairingServerStep: PairingServerFault] = [:]
+    /// Ed25519 keys of senders that have paired before, 32 bytes each.
+    public var pairedKeys: [[UInt8]] = []
     public var encryption: Set<Encryption>
     public var codecs: Set<Codec>
     public var metadata: Set<MetadataKind>
@@ -38,11 +43,14 @@ public struct SimulatedRAOPConfiguration: Sendable {
     public var recordingFolder: URL?
     /// What those files are called in place of the name.
     public var recordingName: String?
+    /// Buttons that somebody presses, by seconds after RECORD.
+    public var buttons: [SimulatedAirPlayButton.Timed] = []
     public var faults: SimulatedRAOPFaults
 
     public init(
         name: String = "Simulated Speaker", host: String = "127.0.0.1", port: Int = 5000, id: String? = nil,
-        password: String? = nil, encryption: Set<Encryption> = [.none], codecs: Set<Codec> = [.pcm, .appleLossless],
+        password: String? = nil, pairing: PairingServerPolicy.Legacy? = nil, encryption: Set<Encryption> = [.none],
+        codecs: Set<Codec> = [.pcm, .appleLossless],
         metadata: Set<MetadataKind> = [.text, .artwork, .progress], latencyFrames: Int = 11_025,
         initialVolume: Double = -20, recordingFolder: URL? = nil, faults: SimulatedRAOPFaults = SimulatedRAOPFaults()
     ) {
@@ -51,6 +59,7 @@ public struct SimulatedRAOPConfiguration: Sendable {
         self.port = port
         self.id = id
         self.password = password
+        self.pairing = pairing
         self.encryption = encryption
         self.codecs = codecs
         self.metadata = metadata
@@ -65,11 +74,28 @@ public struct SimulatedRAOPConfiguration: Sendable {
 
     /// As it is announced under `_raop._tcp` (`Protocols/airplay/README.md`, records of real receivers).
     var txtRecord: [String: String] {
-        [
+        let pairing = pairingPolicy
+        let flags = 0x4 | (pairing?.statusFlags ?? 0)
+        var record = [
             "txtvers": "1", "ch": "2", "sr": "44100", "ss": "16", "tp": "UDP", "vn": "65537", "vs": "105.1",
-            "am": "RouterSimulatedReceiver", "sf": "0x4", "da": "true", "sv": "false", "ek": "1",
+            "am": "RouterSimulatedReceiver", "sf": "0x\(String(flags, radix: 16))", "da": "true", "sv": "false",
+            "ek": "1",
             "cn": list(codecs), "et": list(encryption), "md": list(metadata), "pw": password == nil ? "false" : "true",
         ]
+        if pairing != nil {
+            record["pk"] = PairingServerBook(name: name).key.publicKey.map { byte in
+                (byte < 16 ? "0" : "") + String(byte, radix: 16)
+            }.joined()
+        }
+        return record
+    }
+
+    var pairingPolicy: PairingServerPolicy? {
+        pairing.map { legacy in
+            var policy = PairingServerPolicy.legacy(legacy)
+            policy.faults = pairingFaults
+            return policy
+        }
     }
 
     private func list(_ values: some Sequence<some RawRepresentable<Int>>) -> String {

@@ -55,6 +55,9 @@ public struct SimulatedRAOPRecord: Sendable, Hashable {
     /// ANNOUNCE requests that were answered with 453.
     public var busyAnswers = 0
 
+    /// Statuses of answers to buttons by DACP.
+    public var remoteAnswers: [Int] = []
+
     public var connections = 0
     public var audioPackets = 0
     /// Never heard: lost for good, or too late.

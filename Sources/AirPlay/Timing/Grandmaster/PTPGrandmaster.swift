@@ -20,6 +20,7 @@ struct PTPGrandmaster: Sendable {
     /// Log2 of seconds between messages, for those who ask for nothing else.
     static let announceInterval: Int8 = 0
     static let syncInterval: Int8 = -3
+    static let signalingInterval: Int8 = 0
     /// What may be asked for instead.
     static let intervals: ClosedRange<Int8> = -4...4
     /// Longest time that is granted, in seconds.
@@ -47,7 +48,8 @@ struct PTPGrandmaster: Sendable {
         guard peers[peer] == nil else { return }
         peers[peer] = PTPPeer(
             announce: PTPMessageStream(standard: Self.announceInterval, due: now),
-            sync: PTPMessageStream(standard: Self.syncInterval, due: now), opening: Self.openingAnnounces,
+            sync: PTPMessageStream(standard: Self.syncInterval, due: now),
+            signaling: PTPMessageStream(standard: Self.signalingInterval, due: now), opening: Self.openingAnnounces,
             windowStart: now, status: PTPPeerStatus(localAddress: localAddress))
     }
 
@@ -61,7 +63,7 @@ struct PTPGrandmaster: Sendable {
     // MARK: Sending
 
     /// When the next message is due; nil without peers.
-    var deadline: Int64? { peers.values.map { min($0.announce.due, $0.sync.due) }.min() }
+    var deadline: Int64? { peers.values.map { min($0.announce.due, $0.sync.due, $0.signaling.due) }.min() }
 
     /// What is due, in the order in which it must go.
     mutating func due(at now: Int64) -> [Outgoing] {
@@ -72,6 +74,9 @@ struct PTPGrandmaster: Sendable {
             if let sequence = peer.announce.take(at: now) {
                 outgoing.append(announce(sequence, to: address, logInterval: peer.announce.logInterval))
                 peer.status.announcesSent += 1
+            }
+            if let sequence = peer.signaling.take(at: now) {
+                outgoing.append(signaling(sequence, to: address))
             }
             if let sequence = peer.sync.take(at: now) {
                 outgoing.append(sync(sequence, to: address, logInterval: peer.sync.logInterval))
@@ -173,12 +178,11 @@ struct PTPGrandmaster: Sendable {
             peer.status.asked(at: arrival)
             let answers = message.tlvs.compactMap { peer.answer($0, at: arrival) }
             guard !answers.isEmpty else { return [] }
-            peer.signalingSequence &+= 1
             return [
                 Outgoing(
                     peer: source,
                     message: PTPMessage(
-                        header(peer.signalingSequence, [.unicast, .ptpTimescale], 127, control: 5),
+                        header(peer.signaling.takeSequence(), [.unicast, .ptpTimescale], -128, control: 5),
                         .signaling(target: asker), tlvs: answers))
             ]
         case .announce(let announce):
@@ -199,6 +203,14 @@ struct PTPGrandmaster: Sendable {
                 header(sequence, [.unicast, .ptpTimescale], logInterval),
                 .announce(PTPAnnounce(grandmasterID: identity.clockID, quality: .airPlaySender)),
                 tlvs: [.pathTrace([identity.clockID])]))
+    }
+
+    private func signaling(_ sequence: UInt16, to peer: PTPAddress) -> Outgoing {
+        Outgoing(
+            peer: peer,
+            message: PTPMessage(
+                header(sequence, [.unicast, .ptpTimescale], -128, control: 5),
+                .signaling(target: PTPPortIdentity(clockID: 0, port: 0)), tlvs: PTPTLV.appleSender))
     }
 
     private func sync(_ sequence: UInt16, to peer: PTPAddress, logInterval: Int8) -> Outgoing {

@@ -27,6 +27,11 @@ struct PTPMessageStream: Sendable {
         let period: Int64 =
             logInterval >= 0 ? 1_000_000_000 << Int64(logInterval) : 1_000_000_000 >> Int64(-logInterval)
         due = (now / period + 1) * period
+        return takeSequence()
+    }
+
+    /// The number of a message that goes whenever it must.
+    mutating func takeSequence() -> UInt16 {
         defer { sequence &+= 1 }
         return sequence
     }
@@ -50,9 +55,9 @@ struct PTPMessageStream: Sendable {
 struct PTPPeer: Sendable {
     var announce: PTPMessageStream
     var sync: PTPMessageStream
+    var signaling: PTPMessageStream
     /// Announces still to go with the first Syncs.
     var opening: Int
-    var signalingSequence: UInt16 = 0
     var windowStart: Int64
     var windowCount = 0
     var status: PTPPeerStatus

@@ -18,6 +18,13 @@ public enum PTPTLV: Sendable, Hashable {
 
     public static let headerByteCount = 4
 
+    /// What Apple's senders say to each receiver once a second, by Signaling; nobody outside knows what it means [K].
+    static let appleSender: [PTPTLV] = [(subtype: UInt8(1), byteCount: 22), (subtype: 5, byteCount: 32)].map {
+        let head: [UInt8] = [0x00, 0x0D, 0x93, 0x00, 0x00, $0.subtype, 0x00, 0x00, 0x03, 0x01]
+        return .other(
+            type: TypeCode.organization, value: head + [UInt8](repeating: 0, count: $0.byteCount - head.count))
+    }
+
     enum TypeCode {
         static let organization: UInt16 = 0x0003
         static let requestUnicast: UInt16 = 0x0004

@@ -7,16 +7,29 @@ struct PTPAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// Nil where it is no numeric address, or an IPv6 scope that this host does not have.
     init?(host: String, port: UInt16 = 0) {
+        // getaddrinfo knows scopes, but takes “1.2” for an IPv4 address.
+        guard let address = host.contains(":") ? Self.v6(host) : Self.v4(host) else { return nil }
+        self = address.with(port: port)
+    }
+
+    private static func v4(_ host: String) -> PTPAddress? {
+        var address = sockaddr_in()
+        guard inet_pton(AF_INET, host, &address.sin_addr) == 1 else { return nil }
+        address.sin_family = sa_family_t(AF_INET)
+        return withUnsafeBytes(of: address) { PTPAddress(socketAddress: Array($0)) }
+    }
+
+    private static func v6(_ host: String) -> PTPAddress? {
         var hints = addrinfo()
         hints.ai_flags = AI_NUMERICHOST
+        hints.ai_family = AF_INET6
         hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
         var found: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(host, nil, &hints, &found) == 0, let found else { return nil }
         defer { freeaddrinfo(found) }
         guard let address = found.pointee.ai_addr else { return nil }
-        self.init(
+        return PTPAddress(
             socketAddress: Array(UnsafeRawBufferPointer(start: address, count: Int(found.pointee.ai_addrlen))))
-        self = with(port: port)
     }
 
     /// From the bytes of a `sockaddr_in` or `sockaddr_in6`, longer storage included; nil for any other family.
@@ -51,6 +64,12 @@ struct PTPAddress: Sendable, Hashable, CustomStringConvertible {
     /// 127.0.0.0/8 or ::1.
     var isLoopback: Bool {
         family == AF_INET ? bytes[4] == 127 : bytes[8..<23].allSatisfy { $0 == 0 } && bytes[23] == 1
+    }
+
+    /// Of a single host: no group, no broadcast, not “any”.
+    var isUnicast: Bool {
+        guard family == AF_INET6 else { return bytes[4] != 0 && bytes[4] < 224 }
+        return bytes[8] != 0xFF && bytes[8..<24].contains { $0 != 0 }
     }
 
     /// fe80::/10, which means nothing without a scope.

@@ -82,7 +82,7 @@ public actor PTPClockService: PTPThreadClient {
 
     // MARK: Peers
 
-    /// Tells this address the time from now on: at once an Announce and a Sync, then one each second and eight.
+    /// Tells this address the time from now on: at once an Announce and a Sync, then one each second and eight of the other.
     /// An address may be added several times, and must then be removed as often.
     ///
     /// Throws `notRunning`, `unusableAddress`, `unreachable`, `tooManyPeers`, `portsInUse` or `system`.
@@ -130,7 +130,7 @@ public actor PTPClockService: PTPThreadClient {
     // MARK: Addresses of this host
 
     private static func parse(_ address: String) throws(PTPError) -> PTPAddress {
-        guard let peer = PTPAddress(host: address), !peer.isLinkLocal || peer.hasScope else {
+        guard let peer = PTPAddress(host: address), peer.isUnicast, !peer.isLinkLocal || peer.hasScope else {
             throw .unusableAddress(address)
         }
         return peer
@@ -152,8 +152,8 @@ public actor PTPClockService: PTPThreadClient {
 
     private func open(_ address: PTPAddress) throws(PTPError) {
         do {
-            let event = try PTPSocket(bound: address.with(port: ports.event))
-            let general = try PTPSocket(bound: address.with(port: ports.general))
+            let event = try PTPSocket(bound: address.with(port: ports.event), stampsDepartures: true)
+            let general = try PTPSocket(bound: address.with(port: ports.general), stampsDepartures: false)
             lanes[address] = Lane(address: address, event: event, general: general)
         } catch {
             switch error.code {

@@ -21,9 +21,12 @@ final class PTPSocket: Sendable {
     }
 
     let descriptor: Int32
+    private let stampsDepartures: Bool
 
     /// Bound to this address alone: no other program can have the port there, nor this one if another has it.
-    init(bound address: PTPAddress) throws(PTPSocketError) {
+    ///
+    /// - Parameter stampsDepartures: whether the kernel tells when datagrams leave.
+    init(bound address: PTPAddress, stampsDepartures: Bool) throws(PTPSocketError) {
         let descriptor = socket(address.family, Int32(SOCK_DGRAM.rawValue), 0)
         guard descriptor >= 0 else { throw PTPSocketError(operation: "socket", code: errno) }
         // A deinit does not run where an init throws.
@@ -36,7 +39,10 @@ final class PTPSocket: Sendable {
             throw failure("fcntl")
         }
         guard address.withSockaddr({ bind(descriptor, $0, $1) }) == 0 else { throw failure("bind") }
-        guard cposix_use_timestamps(descriptor, address.family) == 0 else { throw failure("SO_TIMESTAMPING") }
+        guard cposix_use_timestamps(descriptor, address.family, stampsDepartures ? 1 : 0) == 0 else {
+            throw failure("SO_TIMESTAMPING")
+        }
+        self.stampsDepartures = stampsDepartures
         self.descriptor = descriptor
     }
 
@@ -63,14 +69,17 @@ final class PTPSocket: Sendable {
 
     /// Sends at once. What has become of earlier datagrams goes to `refused`, with the host and the `errno`.
     func send(_ bytes: [UInt8], to address: PTPAddress, refused: (PTPAddress, Int32) -> Void) -> Departure {
-        takeNews(refused: refused)
         var departure = attempt(bytes, address)
-        // The error may be news of an earlier datagram, which is taken by now.
-        if departure.error != 0, departure.error != EAGAIN { departure = attempt(bytes, address) }
-        guard let left = departure.instant else { return departure }
-        let before = left - departure.uncertainty
+        if departure.error != 0, departure.error != EAGAIN {
+            // The error may be news of an earlier datagram: it is so no more once that has been taken.
+            takeNews(refused: refused)
+            departure = attempt(bytes, address)
+        }
+        guard stampsDepartures, let left = departure.instant else { return departure }
+        // A stamp from before is an earlier datagram's.
+        let earliest = left - departure.uncertainty - Self.clockError
         var stamp: Int64?
-        takeNews(departed: { if $0 >= before - Self.clockError { stamp = $0 } }, refused: refused)
+        takeNews(departed: { if $0 >= earliest { stamp = $0 } }, refused: refused)
         return stamp.map { Departure(instant: $0) } ?? departure
     }
 

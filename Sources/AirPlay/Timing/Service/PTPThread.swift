@@ -81,7 +81,7 @@ final class PTPThread: SerialExecutor {
         thread = identity
         let thread = Thread { [weak self] in
             identity.value.store(UInt(pthread_self()), ordering: .releasing)
-            Self.run(channel, executor: { self?.asUnownedSerialExecutor() })
+            Self.run(channel, executor: { self })
         }
         thread.name = "ptp clock"
         thread.stackSize = 512 * 1024
@@ -99,7 +99,7 @@ final class PTPThread: SerialExecutor {
     /// From now on serves this client, for as long as there is one.
     func serve(_ client: some PTPThreadClient) { channel.send(.serve(client)) }
 
-    private static func run(_ channel: Channel, executor: () -> UnownedSerialExecutor?) {
+    private static func run(_ channel: Channel, executor: () -> PTPThread?) {
         cposix_name_thread("ptp clock")
         cposix_use_fine_timers()
         // A refusal is heard of from the sending thread, which asks for the same.
@@ -114,7 +114,10 @@ final class PTPThread: SerialExecutor {
             while let command = channel.receive() {
                 switch command {
                 case .job(let job):
-                    if let executor = executor() { job.runSynchronously(on: executor) }
+                    // Held while the job runs, which may let go of the last that holds it.
+                    let executor = executor()
+                    if let executor { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
+                    withExtendedLifetime(executor) {}
                 case .serve(let next): client = next
                 case .end: return
                 }

@@ -1,4 +1,5 @@
 import AirPlay
+import HomeKitPairing
 
 extension SimulatedAirPlay2Configuration {
     /// The body of an answer to GET /info (`Protocols/airplay/README.md`, “GET /info”).

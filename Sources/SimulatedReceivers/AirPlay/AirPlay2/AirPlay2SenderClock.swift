@@ -16,6 +16,8 @@ final class AirPlay2SenderClock {
     private var timesAsked = 0
     private var nextAsk = Int64.min
     private var firstAsk = Int64.min
+    /// What a PTP slave found, master minus ours; nil while it is not sure.
+    var masterOffset: Int64?
 
     /// - Parameter asks: false never asks, as a fault.
     init(_ kind: Kind, asks: Bool) {
@@ -51,7 +53,7 @@ final class AirPlay2SenderClock {
     func offset(at now: Int64) -> Int64? {
         switch kind {
         case .none: return nil
-        case .ptp: return nil
+        case .ptp: return masterOffset
         case .ntp:
             // A second for the first answer; who has given none by then is not going to.
             let waits = timesAsked > 0 && now - firstAsk < 1_000_000_000

@@ -97,12 +97,11 @@ struct AirPlay2ServerMachine: Sendable {
 
     /// The part of a URL that a receiver looks at, without what is asked for it.
     static func path(_ uri: String) -> String {
-        var rest = uri.prefix { $0 != "?" }
-        if let scheme = rest.range(of: "://") {
-            let place = rest[scheme.upperBound...]
-            rest = place.firstIndex(of: "/").map { place[$0...] } ?? "/"
-        }
-        return String(rest)
+        let rest = uri.prefix { $0 != "?" }
+        // scheme, two slashes, place: then the path.
+        let parts = rest.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+        guard parts.count >= 3, parts[0].hasSuffix(":"), parts[1].isEmpty else { return String(rest) }
+        return parts.count == 4 ? "/" + parts[3] : "/"
     }
 
     private mutating func perform(_ request: RTSPRequest, _ path: String, _ around: Surroundings) -> Answer {
@@ -188,11 +187,13 @@ struct AirPlay2ServerMachine: Sendable {
         // Two of a kind, or sound without a clock, are more than there is.
         if streams.values.contains(where: { $0.streamKind == stream.streamKind }) { return false }
         switch stream.kind {
-        case .data: return true
-        case .realtime: return session?.timing != AirPlay2SessionRequest.Timing.none
-            && configuration.realtimeFormats & stream.audioFormat != 0
-        case .buffered: return session?.timing != AirPlay2SessionRequest.Timing.none
-            && configuration.bufferedFormats & stream.audioFormat != 0
+        case .data: return configuration.dataSpeaker != nil
+        case .realtime:
+            return session?.timing != AirPlay2SessionRequest.Timing.none
+                && configuration.realtimeFormats & stream.audioFormat != 0
+        case .buffered:
+            return session?.timing != AirPlay2SessionRequest.Timing.none
+                && configuration.bufferedFormats & stream.audioFormat != 0
         }
     }
 
@@ -304,8 +305,11 @@ struct AirPlay2ServerMachine: Sendable {
                 "type": .integer(Int64(stream.streamKind.rawValue)), "sr": .real(Double(format.sampleRate)),
             ])
         }
-        var answer = playing.isEmpty ? Answer(response: RTSPResponse()) : answer(
-            with: .dictionary(["streams": .array(playing)]))
+        var answer =
+            playing.isEmpty
+            ? Answer(response: RTSPResponse())
+            : answer(
+                with: .dictionary(["streams": .array(playing)]))
         answer.deeds = [.feedback]
         return answer
     }

@@ -8,13 +8,17 @@ final class AirPlay2Session {
     /// Nil in one of remote control alone.
     let ports: RAOPDatagramPorts?
     let clock: AirPlay2SenderClock
-    let events: AirPlay2EventChannel
+    let events: SimulatedEventChannel
     /// What keys are made of; nil in the clear. Secret.
     let secret: [UInt8]?
     /// The sender's address.
     let sender: String
+    /// The grandmaster's identity, where SETUP told it.
+    var masterID: UInt64?
     var realtime: AirPlay2RealtimeStream?
     var buffered: AirPlay2BufferedStream?
+    /// Data streams by their ids, with what serves them.
+    var data: [Int: (stream: SimulatedDataStream, server: Task<Void, Never>)] = [:]
     /// What reads the connection of the buffered stream, ended with it.
     var bufferedServer: Task<Void, Never>?
     /// Which streams are which.
@@ -23,7 +27,7 @@ final class AirPlay2Session {
     /// When RECORD came.
     var recordedAt: Int64?
     /// Those that somebody is yet to press.
-    var buttons: [SimulatedAirPlay2Button.Timed]
+    var buttons: [SimulatedAirPlayButton.Timed]
     /// Nothing of it is heard: RECORD came too late.
     var isMute = false
     /// Whether the last tick brought sound.
@@ -32,8 +36,8 @@ final class AirPlay2Session {
     var tasks: [Task<Void, Never>] = []
 
     init(
-        connection: Int, ports: RAOPDatagramPorts?, clock: AirPlay2SenderClock, events: AirPlay2EventChannel,
-        secret: [UInt8]?, sender: String, buttons: [SimulatedAirPlay2Button.Timed]
+        connection: Int, ports: RAOPDatagramPorts?, clock: AirPlay2SenderClock, events: SimulatedEventChannel,
+        secret: [UInt8]?, sender: String, buttons: [SimulatedAirPlayButton.Timed]
     ) {
         self.connection = connection
         self.ports = ports

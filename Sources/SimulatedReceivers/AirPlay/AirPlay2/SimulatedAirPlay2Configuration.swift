@@ -1,5 +1,6 @@
 import AirPlay
 import Foundation
+import HomeKitPairing
 
 /// What a simulated AirPlay 2 receiver is, and what it does wrong on purpose.
 public struct SimulatedAirPlay2Configuration: Sendable {
@@ -56,6 +57,10 @@ public struct SimulatedAirPlay2Configuration: Sendable {
     /// What it adds to the time of the sender's sync packets, in frames of the stream.
     public var ntpLatencyFrames: Int
     public var ptpLatencyFrames: Int
+    /// What is at the end of data streams; without it there are none. A value for each stream.
+    public var dataSpeaker: (any SimulatedDataSpeaker)?
+    /// Where PTP is spoken: 319 and 320, but for tests.
+    public var ptpPorts = PTPPorts.standard
     /// Bytes of a buffered stream that it takes ahead.
     public var bufferBytes: Int
     /// The volume before anybody sets one, from −30 to 0, or −144 for mute.
@@ -69,7 +74,7 @@ public struct SimulatedAirPlay2Configuration: Sendable {
     /// What those files are called in place of the name.
     public var recordingName: String?
     /// Buttons that somebody presses, by seconds after RECORD.
-    public var buttons: [SimulatedAirPlay2Button.Timed] = []
+    public var buttons: [SimulatedAirPlayButton.Timed] = []
     public var faults: SimulatedAirPlay2Faults
 
     /// PCM and Apple Lossless of 44.1 and 48 kHz, 16 and 24 bits.
@@ -156,6 +161,13 @@ public struct SimulatedAirPlay2Configuration: Sendable {
             "sf": "0x" + String(statusFlags, radix: 16), "ft": featureText, "pk": Self.hex(identity.key.publicKey),
             "pw": wantsPassword ? "true" : "false",
         ]
+    }
+
+    /// How its clock follows a grandmaster.
+    var slave: PTPSlaveConfiguration {
+        let manner: PTPSlaveConfiguration.Manner =
+            faults.isDeafToPTP ? .deaf : faults.ignoresTiming ? .listening : .asking(timesPerSecond: 1)
+        return PTPSlaveConfiguration(host: host, ports: ptpPorts, manner: manner)
     }
 
     private static func hex(_ bytes: [UInt8]) -> String {

@@ -8,8 +8,10 @@ public struct SimulatedAirPlay2Faults: Sendable {
     public var seed: UInt64 = 1
     /// How many sync packets get lost at the start of each realtime stream.
     public var dropSyncs = 0
-    /// Never asks the sender for its time, by NTP or by PTP; by PTP it listens, and is mute while it hears no clock.
+    /// Never asks the sender for its time, by NTP or by PTP. By PTP it still listens.
     public var ignoresTiming = false
+    /// Hears no PTP either, and is mute therefore while it answers everything with 200.
+    public var isDeafToPTP = false
     /// A SETUP with NTP timing is never answered, as by HomePods.
     public var ignoresNTP = false
     /// Never asks for a lost packet again.
@@ -48,7 +50,7 @@ public struct SimulatedAirPlay2Faults: Sendable {
 }
 
 /// Something that somebody does at the receiver itself.
-public enum SimulatedAirPlay2Button: String, Sendable, Hashable, CaseIterable {
+public enum SimulatedAirPlayButton: String, Sendable, Hashable, CaseIterable {
     case play, pause, playPause = "play-pause", next, previous
     case volumeUp = "volume-up", volumeDown = "volume-down", mute
 
@@ -82,9 +84,9 @@ public enum SimulatedAirPlay2Button: String, Sendable, Hashable, CaseIterable {
     public struct Timed: Sendable, Hashable {
         /// After RECORD.
         public var seconds: Double
-        public var button: SimulatedAirPlay2Button
+        public var button: SimulatedAirPlayButton
 
-        public init(after seconds: Double, _ button: SimulatedAirPlay2Button) {
+        public init(after seconds: Double, _ button: SimulatedAirPlayButton) {
             self.seconds = seconds
             self.button = button
         }

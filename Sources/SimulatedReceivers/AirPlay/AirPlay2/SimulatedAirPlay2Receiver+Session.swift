@@ -1,5 +1,6 @@
 import AirPlay
 import HomeKitPairing
+import Logging
 import NIOCore
 import NIOPosix
 import RouteBackend
@@ -28,6 +29,7 @@ extension SimulatedAirPlay2Receiver {
             tell("record")
         case .setPeers(let addresses):
             seen.peers = addresses
+            if let mine, let slave { await slave.follow(clockID: mine.masterID, addresses: masters(addresses)) }
             tell("peers", ["addresses": .array(addresses.map { .string($0) })])
         case .flush(let info):
             // What was heard until now was heard.
@@ -72,7 +74,8 @@ extension SimulatedAirPlay2Receiver {
 
     // MARK: Setting up
 
-    private func setUp(_ request: AirPlay2SessionRequest, _ connection: AirPlay2Connection) async throws -> RTSPResponse {
+    private func setUp(_ request: AirPlay2SessionRequest, _ connection: AirPlay2Connection) async throws -> RTSPResponse
+    {
         let sender = connection.channel.remoteAddress?.ipAddress ?? ""
         let faults = configuration.faults
         var ports: RAOPDatagramPorts?
@@ -81,8 +84,9 @@ extension SimulatedAirPlay2Receiver {
         case .ntp(let port):
             kind = .ntp(try? SocketAddress(ipAddress: sender, port: port))
             seen.sessions.append(describe(request, .ntp, connection))
-        case .ptp:
+        case .ptp(let addresses, let identity):
             kind = .ptp
+            await slave?.follow(clockID: identity, addresses: masters(addresses))
             seen.sessions.append(describe(request, .ptp, connection))
         case .none:
             kind = .none
@@ -92,19 +96,21 @@ extension SimulatedAirPlay2Receiver {
             ports = try await RAOPDatagramPorts.open(host: configuration.host, clock: clock)
         }
         let id = connection.id
-        let events = AirPlay2EventChannel(host: configuration.host, secret: connection.secret) { [weak self] news in
+        let events = SimulatedEventChannel(host: configuration.host, secret: connection.secret) { [weak self] news in
             await self?.took(news, of: id)
         }
         let session = AirPlay2Session(
             connection: id, ports: ports, clock: AirPlay2SenderClock(kind, asks: !faults.ignoresTiming),
             events: events, secret: connection.secret, sender: sender, buttons: configuration.buttons)
+        if case .ptp(_, let identity) = request.timing { session.masterID = identity }
         self.session = session
         let eventPort = try await openEvents(session)
         if let ports { session.tasks.append(spawn { await $0.play(id, ports) }) }
         tell(
             "session",
             [
-                "clock": .string(seen.sessions.last?.clock.rawValue ?? ""), "encrypted": .bool(connection.secret != nil),
+                "clock": .string(seen.sessions.last?.clock.rawValue ?? ""),
+                "encrypted": .bool(connection.secret != nil),
                 "sender": .string(request.name ?? ""),
             ])
         let isNTP = seen.sessions.last?.clock == .ntp
@@ -112,6 +118,9 @@ extension SimulatedAirPlay2Receiver {
             connection.machine.sessionAnswer(
                 eventPort: eventPort, timingPort: isNTP ? ports?.timingPort ?? 0 : 0, identity: book.identifier))
     }
+
+    /// Peers are given with ourselves among them.
+    private func masters(_ addresses: [String]) -> [String] { addresses.filter { $0 != configuration.host } }
 
     private func describe(
         _ request: AirPlay2SessionRequest, _ clock: SimulatedAirPlay2Record.Clock, _ connection: AirPlay2Connection
@@ -125,7 +134,7 @@ extension SimulatedAirPlay2Receiver {
     private func openEvents(_ session: AirPlay2Session) async throws -> Int {
         let events = session.events
         let delay = Int64(configuration.faults.eventPortDelay * 1e9)
-        let reserved = delay > 0 ? try await AirPlay2EventChannel.reservePort(configuration.host) : 0
+        let reserved = delay > 0 ? try await SimulatedEventChannel.reservePort(configuration.host) : 0
         let (opened, continuation) = AsyncStream.makeStream(of: Int.self)
         let clock = clock
         session.tasks.append(
@@ -146,9 +155,9 @@ extension SimulatedAirPlay2Receiver {
     private func setUp(
         _ request: AirPlay2StreamRequest, in session: AirPlay2Session, _ connection: inout AirPlay2Connection
     ) async throws -> PropertyList {
-        guard let ports = session.ports else { throw ChannelError.inappropriateOperationForState }
         let dataPort: Int
-        let controlPort: Int?
+        var controlPort: Int?
+        var data: (stream: SimulatedDataStream, server: Task<Void, Never>)?
         switch request.kind {
         case .realtime(let format, let key, let control):
             guard let decoder = AirPlay2SoundDecoder(format, framesPerPacket: request.framesPerPacket) else {
@@ -160,6 +169,7 @@ extension SimulatedAirPlay2Receiver {
                 decoder: decoder, key: key, faults: configuration.faults, controlAddress: session.address(control),
                 latencyFrames: isPTP ? configuration.ptpLatencyFrames : configuration.ntpLatencyFrames,
                 firstFrame: recordedFrames)
+            guard let ports = session.ports else { throw ChannelError.inappropriateOperationForState }
             (dataPort, controlPort) = (ports.audioPort, ports.controlPort)
         case .buffered(let format, let key):
             try prepareRecording(format)
@@ -167,14 +177,19 @@ extension SimulatedAirPlay2Receiver {
                 format, framesPerPacket: request.framesPerPacket, key: key, configuration: configuration,
                 firstFrame: recordedFrames)
             dataPort = try await openBuffered(session)
-            controlPort = ports.controlPort
-        case .data: throw ChannelError.operationUnsupported
+            controlPort = session.ports?.controlPort
+        case .data(let seed, _, _):
+            guard let speaker = configuration.dataSpeaker else { throw ChannelError.operationUnsupported }
+            let opened = try await openData(
+                SimulatedDataStream(host: configuration.host, secret: session.secret, seed: seed, speaker: speaker))
+            dataPort = opened.port
+            data = (opened.stream, opened.server)
         }
         let id = connection.machine.add(request)
         switch request.streamKind {
         case .realtime: session.realtimeID = id
         case .buffered: session.bufferedID = id
-        case .data: break
+        case .data: session.data[id] = data
         }
         seen.streams.append(
             SimulatedAirPlay2Record.Stream(
@@ -188,6 +203,35 @@ extension SimulatedAirPlay2Receiver {
                 "audioFormat": .string("0x" + String(request.audioFormat, radix: 16)),
             ])
         return connection.machine.streamAnswer(id, request, dataPort: dataPort, controlPort: controlPort)
+    }
+
+    private func openData(
+        _ stream: SimulatedDataStream
+    ) async throws -> (stream: SimulatedDataStream, server: Task<Void, Never>, port: Int) {
+        let (opened, continuation) = AsyncStream.makeStream(of: Int.self)
+        let server = spawn { receiver in
+            do {
+                try await stream.run { continuation.yield($0) }
+            } catch {
+                if !(error is CancellationError) { receiver.logger.debug("a data stream ended: \(error)") }
+            }
+            continuation.finish()
+        }
+        for await port in opened { return (stream, server, port) }
+        throw ChannelError.inappropriateOperationForState
+    }
+
+    /// Something happens to what is at the end of the data streams, such as another title that an Apple TV plays.
+    public func change<Speaker: SimulatedDataSpeaker>(
+        _ type: Speaker.Type, _ body: @Sendable (inout Speaker) -> [UInt8]
+    ) async {
+        for data in session?.data.values.map(\.stream) ?? [] { await data.change(type, body) }
+    }
+
+    /// What is at the end of the session's first data stream, as it is now.
+    public func speaker<Speaker: SimulatedDataSpeaker>(as type: Speaker.Type) async -> Speaker? {
+        guard let first = session?.data.min(by: { $0.key < $1.key })?.value.stream else { return nil }
+        return await first.speaker(as: type)
     }
 
     // MARK: Buffered sound
@@ -269,6 +313,9 @@ extension SimulatedAirPlay2Receiver {
             session.bufferedServer?.cancel()
             await session.bufferedServer?.value
             session.bufferedServer = nil
+        } else if let data = session.data.removeValue(forKey: id) {
+            data.server.cancel()
+            await data.server.value
         }
     }
 
@@ -277,7 +324,7 @@ extension SimulatedAirPlay2Receiver {
         tick(connection)
         session = nil
         await ending.ports?.close()
-        for task in ending.tasks + (ending.bufferedServer.map { [$0] } ?? []) {
+        for task in ending.tasks + (ending.bufferedServer.map { [$0] } ?? []) + ending.data.values.map(\.server) {
             task.cancel()
             await task.value
         }
@@ -300,7 +347,13 @@ extension SimulatedAirPlay2Receiver {
             }
             group.addTask {
                 while (try? await clock.sleep(nanoseconds: 10_000_000)) != nil {
+                    await self.askTheSlave(connection)
                     await self.tick(connection)
+                }
+            }
+            group.addTask {
+                // Apart from the sound: a sender that is looked for by mDNS takes its time.
+                while (try? await clock.sleep(nanoseconds: 50_000_000)) != nil {
                     await self.pressDueButtons(connection)
                 }
             }
@@ -314,6 +367,12 @@ extension SimulatedAirPlay2Receiver {
         case .control: session.realtime?.takeControl(packet, session.clock, &seen)
         case .timing: if session.clock.take(packet) { seen.timingExchanges += 1 }
         }
+    }
+
+    private func askTheSlave(_ connection: Int) async {
+        guard let slave, let session, session.connection == connection, case .ptp = session.clock.kind else { return }
+        let estimate = await slave.isSettled ? await slave.estimate : nil
+        session.clock.masterOffset = estimate?.offset
     }
 
     private func tick(_ connection: Int) {
@@ -359,7 +418,7 @@ extension SimulatedAirPlay2Receiver {
         for timed in due { await press(timed.button) }
     }
 
-    private func took(_ news: AirPlay2EventChannel.News, of connection: Int) {
+    private func took(_ news: SimulatedEventChannel.News, of connection: Int) {
         switch news {
         case .connected:
             seen.eventConnections += 1

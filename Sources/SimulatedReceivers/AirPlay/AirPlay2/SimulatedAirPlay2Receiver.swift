@@ -16,19 +16,29 @@ import RouteBackend
 /// can be compared.
 ///
 /// Its words for what happens, in `events` and journal: `listening`, `refusedConnection`, `connected`, `request`,
-/// those of pairing (`PairingServerNews`), `session`, `stream`, `eventConnected`, `eventAnswered`, `record`, `peers`, `sound`, `clock`,
-/// `lost`, `anchor`, `flush`, `flushBuffered`, `volume`, `metadata`, `artwork`, `progress`, `command`, `button`, `teardown`,
+/// those of pairing (`PairingServerNews`), `noPTP`, `session`, `stream`, `eventConnected`, `eventAnswered`, `record`, `peers`, `sound`, `clock`,
+/// `lost`, `anchor`, `flush`, `flushBuffered`, `volume`, `metadata`, `artwork`, `progress`, `command`, `button`, `remote`, `teardown`,
 /// `disconnected`, `stopped`.
 public actor SimulatedAirPlay2Receiver {
+    /// What it was made to be. Where PTP's ports are not to be had it does without PTP, if it may.
     public nonisolated let configuration: SimulatedAirPlay2Configuration
     /// As its `_raop._tcp` record is announced; the other has the friendly name.
     public nonisolated var raopServiceName: String { "\(configuration.hardwareID)@\(configuration.name)" }
-    /// Of `_airplay._tcp` and `_raop._tcp`.
-    public nonisolated let airPlayRecord: [String: String]
-    public nonisolated let raopRecord: [String: String]
+    /// Of `_airplay._tcp` and `_raop._tcp`, as they are from `start` on.
+    public var airPlayRecord: [String: String] { effective.airPlayRecord(book) }
+    public var raopRecord: [String: String] { effective.raopRecord(book) }
+    /// Why it does without PTP; nil where it does not, or was told to.
+    public private(set) var missesPTP: String?
 
+    /// What it is indeed.
+    private var effective: SimulatedAirPlay2Configuration
+    /// Follows grandmasters; nil without PTP.
+    private(set) var slave: PTPSlave?
     let clock: any HostClock
     let logger: Logger
+    private let browser: (any ServiceBrowsing)?
+    /// How to tell the sender of a button.
+    private var remote: SimulatedRemote?
     var book: PairingServerBook
     var seen = SimulatedAirPlay2Record()
     var volume: Double
@@ -47,20 +57,22 @@ public actor SimulatedAirPlay2Receiver {
     /// Frames in it.
     private(set) var recordedFrames = 0
 
-    /// - Parameter book: who is paired; nil makes one of the receiver's name, with the controllers of the configuration.
+    /// - Parameters:
+    ///   - book: who is paired; nil makes one of the receiver's name, with the controllers of the configuration.
+    ///   - browser: finds senders that take commands by DACP; without it none do.
     public init(
         _ configuration: SimulatedAirPlay2Configuration, book: PairingServerBook? = nil,
-        clock: any HostClock = SystemHostClock(),
+        browser: (any ServiceBrowsing)? = nil, clock: any HostClock = SystemHostClock(),
         logger: Logger = Logger(label: "router.simulated.airplay2") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.configuration = configuration
+        effective = configuration
         self.clock = clock
         self.logger = logger
+        self.browser = browser
         var identity = book ?? PairingServerBook(name: configuration.name)
         for controller in configuration.controllers { identity.add(controller) }
         self.book = identity
-        airPlayRecord = configuration.airPlayRecord(identity)
-        raopRecord = configuration.raopRecord(identity)
         volume = configuration.initialVolume
     }
 
@@ -73,6 +85,7 @@ public actor SimulatedAirPlay2Receiver {
             // There from the start, also where nothing is ever heard.
             try openRecorder(sampleRate: 44_100, bitDepth: 16)
         }
+        try await startSlave()
         let server: NIOAsyncChannel<NIOAsyncChannel<ByteBuffer, ByteBuffer>, Never>
         do {
             server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -92,11 +105,27 @@ public actor SimulatedAirPlay2Receiver {
         return port
     }
 
+    private func startSlave() async throws {
+        guard configuration.timing.contains(.ptp) else { return }
+        let slave = PTPSlave(configuration.slave, clock: clock)
+        do {
+            try await slave.start()
+            self.slave = slave
+        } catch let error as SimulatedReceiverError {
+            guard configuration.timing.contains(.ntp) else { throw error }
+            effective.timing.remove(.ptp)
+            missesPTP = "\(error)"
+            tell("noPTP", ["reason": .string("\(error)")])
+        }
+    }
+
     /// Hangs up on everybody and listens no more. The recording is whole when it returns.
     public func stop() async {
         listener?.cancel()
         await listener?.value
         listener = nil
+        await slave?.stop()
+        slave = nil
         recorder?.close()
         recorder = nil
         tell("stopped")
@@ -131,14 +160,21 @@ public actor SimulatedAirPlay2Receiver {
     /// - Parameter volume: −30 to 0, or −144 for mute.
     public func turnKnob(to volume: Double) { self.volume = volume }
 
-    /// Somebody presses a button; it goes out on the event channel. False where no sender is connected to it, or the
-    /// button has no word there.
+    /// Somebody presses a button. It goes out on the event channel, or by DACP where no sender is connected to that or
+    /// the button has no word there. False where neither way leads to the sender.
     @discardableResult
-    public func press(_ button: SimulatedAirPlay2Button) async -> Bool {
-        guard let value = button.eventValue, let session else { return false }
+    public func press(_ button: SimulatedAirPlayButton) async -> Bool {
+        guard let session else { return false }
         tell("button", ["button": .string(button.rawValue)])
-        return await session.events.send(
-            .dictionary(["type": .string("sendMediaRemoteCommand"), "value": .string(value)]))
+        if let value = button.eventValue {
+            let list = PropertyList.dictionary(["type": .string("sendMediaRemoteCommand"), "value": .string(value)])
+            if await session.events.send(list) { return true }
+        }
+        guard let remote, let browser else { return false }
+        let outcome = await remote.press(button.remoteCommand, browser: browser, clock: clock)
+        if case .answered(let status) = outcome { seen.remoteAnswers.append(status) }
+        tell("remote", ["outcome": .string("\(outcome)")])
+        return outcome.isTaken
     }
 
     // MARK: Connections
@@ -167,19 +203,19 @@ public actor SimulatedAirPlay2Receiver {
         tell("connected", ["sender": .string(client.channel.remoteAddress?.ipAddress ?? "")])
         var connection = AirPlay2Connection(
             id: id, channel: client.channel,
-            machine: AirPlay2ServerMachine(configuration, nonce: Self.randomHex(bytes: 16)),
+            machine: AirPlay2ServerMachine(effective, nonce: Self.randomHex(bytes: 16)),
             pairing: PairingServer(configuration.pairing))
         do {
             try await client.executeThenClose { inbound, outbound in
                 let decoder = RTSPMessageDecoder()
                 for try await chunk in inbound {
-                    try connection.incoming.append(chunk.readableBytesView)
-                    while let (message, used) = try decoder.decode(connection.incoming.plain[...]) {
-                        connection.incoming.plain.removeFirst(used)
+                    try connection.bytes.receive(chunk.readableBytesView)
+                    while let (message, used) = try decoder.decode(connection.bytes.readable) {
+                        connection.bytes.consume(used)
                         guard case .request(let request) = message else { continue }
                         let answer = await answer(request, &connection)
                         if let response = answer.response {
-                            try await outbound.write(ByteBuffer(bytes: connection.written(response)))
+                            try await outbound.write(ByteBuffer(bytes: connection.bytes.seal(response.encoded())))
                         }
                         if answer.closes { return }
                         try connection.encryptIfAgreed()
@@ -255,13 +291,15 @@ public actor SimulatedAirPlay2Receiver {
         _ request: RTSPRequest, _ connection: inout AirPlay2Connection
     ) async -> AirPlay2ServerMachine.Answer {
         let now = clock.now()
+        if let given = SimulatedRemote(request) { remote = given }
         var answer = connection.machine.answer(
             request,
             AirPlay2ServerMachine.Surroundings(
                 isTaken: session.map { $0.connection != connection.id } ?? false, volume: volume,
                 knowsTheTime: session?.clock.offset(at: now) != nil, refusal: connection.pairing.refusal,
-                information: { [configuration, book, airPlayRecord, volume] withRecord in
-                    configuration.information(book, volume: volume, record: withRecord ? airPlayRecord : nil)
+                information: { [effective, book, volume] withRecord in
+                    let record = withRecord ? effective.airPlayRecord(book) : nil
+                    return effective.information(book, volume: volume, record: record)
                 }))
         for deed in answer.deeds {
             do {
@@ -299,7 +337,8 @@ public actor SimulatedAirPlay2Receiver {
         let isFirst = seen.recordings.isEmpty || recorder?.frames == 0 && seen.recordings.count == 1
         if isFirst { seen.recordings = [] }
         let number = seen.recordings.count + 1
-        let url = number == 1 ? file : file.deletingLastPathComponent().appending(path: "\(file.lastPathComponent)-\(number)")
+        let url =
+            number == 1 ? file : file.deletingLastPathComponent().appending(path: "\(file.lastPathComponent)-\(number)")
         recorder?.close()
         recorder = try WAVRecorder(
             url: url.appendingPathExtension("wav"), sampleRate: sampleRate, channels: 2, bitDepth: bitDepth)
@@ -331,12 +370,11 @@ struct AirPlay2Connection {
     let channel: any Channel
     var machine: AirPlay2ServerMachine
     var pairing: PairingServer
-    var incoming = AirPlay2ByteStream()
+    var bytes = EncryptedByteStream(.accessory)
     /// What the keys are made of; nil in the clear. Secret.
     private(set) var secret: [UInt8]?
     /// A secret that holds from the next byte on.
     var agreed: [UInt8]?
-    private var sealer: FrameSealer?
 
     init(id: Int, channel: any Channel, machine: AirPlay2ServerMachine, pairing: PairingServer) {
         self.id = id
@@ -345,19 +383,11 @@ struct AirPlay2Connection {
         self.pairing = pairing
     }
 
-    mutating func written(_ response: RTSPResponse) -> [UInt8] {
-        let bytes = response.encoded()
-        return sealer?.seal(bytes) ?? bytes
-    }
-
     /// The answer is written, so what comes now is under the keys, also bytes that were read already.
     mutating func encryptIfAgreed() throws(FrameError) {
         guard let agreed else { return }
         self.agreed = nil
         secret = agreed
-        let keys = ChannelKeys.control(agreed)
-        sealer = FrameSealer(key: keys.accessoryWrites)
-        incoming.open(with: keys.controllerWrites)
-        try incoming.openAll()
+        try bytes.encrypt(with: .control(agreed))
     }
 }

@@ -77,6 +77,9 @@ public struct SimulatedAirPlay2Record: Sendable, Hashable {
     public var eventConnections = 0
     public var eventAnswers: [EventAnswer] = []
 
+    /// Statuses of answers to buttons by DACP.
+    public var remoteAnswers: [Int] = []
+
     public var audioPackets = 0
     /// Never heard: lost for good, or too late.
     public var lostPackets = 0

@@ -167,12 +167,17 @@ public struct PairingServer: Sendable {
     }
 
     /// The answer as it goes out, with the faults that come after the step was done.
-    func finish(
+    mutating func finish(
         _ step: PairingServerStep, _ answer: PairingServerAnswer, _ book: inout PairingServerBook
     ) -> PairingServerAnswer {
         var answer = answer
         if makes(.hang, step, &book) { answer.delivery = .never }
         if makes(.close, step, &book) { answer.delivery = .hangUp }
+        // Nobody who is not told can go on encrypted.
+        if answer.delivery != .send, answer.secretEstablished != nil {
+            answer.secretEstablished = nil
+            standing = .stranger
+        }
         if makes(.truncate, step, &book) { answer.body = Array(answer.body.dropLast()) }
         return answer
     }

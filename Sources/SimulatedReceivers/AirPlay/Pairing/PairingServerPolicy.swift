@@ -72,9 +72,11 @@ public struct PairingServerPolicy: Sendable, Hashable {
         PairingServerPolicy(code: nil, transientRefusal: refusal, setupRefusal: refusal)
     }
 
-    /// The older pairing only.
+    /// The older pairing only. Strangers get 403, which senders take for the wish to be paired with.
     public static func legacy(_ legacy: Legacy) -> PairingServerPolicy {
-        PairingServerPolicy(code: nil, transientRefusal: .status(470), legacy: legacy)
+        var policy = PairingServerPolicy(code: nil, transientRefusal: .status(470), legacy: legacy)
+        policy.strangerStatus = 403
+        return policy
     }
 
     /// The bits of `flags` and `sf` that announce it (`Protocols/airplay/README.md`, “Status flags”).
