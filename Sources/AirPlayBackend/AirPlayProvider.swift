@@ -48,8 +48,9 @@ public struct AirPlayProvider: RouteProvider {
             case .raop: session = try await openRAOP(endpoint, options)
             case .airplay2:
                 let opening = AirPlay2Opening(
-                    endpoint: endpoint, plan: try AirPlay2Plan(endpoint: endpoint), options: options, clock: clock,
-                    pacer: pacer, clockKeeper: clockKeeper, logger: logger)
+                    endpoint: endpoint, plan: try AirPlay2Plan(endpoint: endpoint), options: options,
+                    sender: AirPlaySender(identity: options.identity), clock: clock, pacer: pacer,
+                    clockKeeper: clockKeeper, remotes: remotes, logger: logger)
                 session = try await opening.open()
             default:
                 throw RouterError(

@@ -1,3 +1,4 @@
+import AirPlay
 import Pacing
 import RouteBackend
 import RouteModel

@@ -25,10 +25,10 @@ enum Allowances {
             path: "Sources/RouteBackend/FeedOpening.swift", count: 1,
             why: "a load's first packets: awaited by the load, cancelled and awaited by its session's end"),
         Tasks(
-            path: "Sources/AirPlayBackend/AirPlayRouteSession.swift", count: 1,
+            path: "Sources/AirPlayBackend/Session/AirPlayRouteSession.swift", count: 1,
             why: "keep-alive and events of the session; cancelled and awaited by end"),
         Tasks(
-            path: "Sources/AirPlayBackend/AirPlayRouteSession+Streaming.swift", count: 1,
+            path: "Sources/AirPlayBackend/Session/AirPlayRouteSession+Streaming.swift", count: 1,
             why: "the pump, cancelled and awaited on flush and end"),
         Tasks(
             path: "Sources/AirPlay/AirPlay2/Session/AirPlay2Client.swift", count: 1,

@@ -60,10 +60,8 @@ public final class RTSPConnection: Sendable {
         let promise = channel.eventLoop.makePromise(of: RTSPResponse.self)
         let outgoing = RTSPClientHandler.Outgoing(
             request: request, promise: promise, timeout: .nanoseconds(timeout.nanoseconds), holding: holding)
-        // A connection that has gone has no handler any more that would fail the answer.
-        let written = channel.eventLoop.makePromise(of: Void.self)
-        written.futureResult.whenFailure { _ in promise.fail(RAOPError.closed) }
-        channel.writeAndFlush(outgoing, promise: written)
+        // On a closed channel there is no handler any more that could answer.
+        channel.writeAndFlush(outgoing).whenFailure { _ in promise.fail(RAOPError.closed) }
         do {
             return try await promise.futureResult.get()
         } catch let error as RAOPError {

@@ -1,4 +1,5 @@
 import AirPlay
+import Foundation
 import HomeKitPairing
 import Logging
 import Pacing
@@ -11,9 +12,12 @@ struct AirPlay2Opening: Sendable {
     var endpoint: Endpoint
     var plan: AirPlay2Plan
     var options: OpenOptions
+    /// Who we are.
+    var sender: AirPlaySender
     var clock: any HostClock
     var pacer: Pacer
     var clockKeeper: AirPlayClockKeeper
+    var remotes: AirPlayRemoteControl?
     var logger: Logger
 
     /// Why one way did not lead to a session.
@@ -92,12 +96,14 @@ struct AirPlay2Opening: Sendable {
         var stream: PacedStream?
         var writer: BufferedAudioWriter?
         var clock: AirPlaySessionClock?
+        var remote: DACPSession?
 
         func undo() async {
             await datagrams?.close(stream)
             await writer?.close()
             await client?.end()
             await clock?.release()
+            remote?.close()
         }
     }
 
@@ -105,10 +111,12 @@ struct AirPlay2Opening: Sendable {
         on connection: RTSPConnection, _ way: AirPlay2Way, _ parts: Opened
     ) async throws -> AirPlayRouteSession {
         let clock = clock
+        parts.remote = await remotes?.open()
         let client = try await AirPlay2Client.introduce(
             on: connection,
             options: AirPlay2Client.Options(
-                clientName: options.senderName, spelling: way.spelling == .rtsp ? .rtsp : .http,
+                clientName: options.senderName, dacpID: parts.remote?.address.dacpID,
+                activeRemote: parts.remote?.address.activeRemote, spelling: way.spelling == .rtsp ? .rtsp : .http,
                 recordsFirst: way.record == .before,
                 sleep: { try await clock.sleep(nanoseconds: $0.nanoseconds) }))
         parts.client = client
@@ -133,7 +141,7 @@ struct AirPlay2Opening: Sendable {
                 error: AirPlayErrors.opening(error, endpoint: endpoint), against: Self.isAnswer(error) ? .clock : nil)
         }
         options.phase("opening the stream")
-        let built: AirPlayRouteSession.Parts
+        var built: AirPlayRouteSession.Parts
         switch way.stream {
         case .realtime:
             built = try await realtime(client, way, facts, answer, sessionClock, datagrams, parts)
@@ -141,6 +149,13 @@ struct AirPlay2Opening: Sendable {
             await datagrams.close(nil)
             parts.datagrams = nil
             built = try await buffered(client, facts, answer, sessionClock, parts)
+        }
+        built.events = client.commands
+        built.remote = parts.remote
+        if facts.features?.contains(.nowPlayingInfo) == true {
+            built.nowPlayingSender = AirPlayNowPlayingSender(
+                identifier: sender.identifier, name: options.senderName, sessionID: setup.sessionUUID,
+                groupID: setup.groupUUID ?? setup.sessionUUID, processIdentifier: getpid())
         }
         let session = AirPlayRouteSession(built, hostClock: clock, logger: logger)
         await session.begin()
@@ -189,10 +204,6 @@ struct AirPlay2Opening: Sendable {
 
     /// Frames that receivers add by NTP to what sync packets of the older kind say, unless they say otherwise.
     private static let usualLatency = 11_025
-
-    // MARK: Who we are
-
-    private var sender: AirPlaySender { AirPlaySender(identity: options.identity) }
 
     /// The peer's address with the interface, where it needs one.
     private static func peer(_ remoteHost: String, _ way: AirPlay2Way, _ plan: AirPlay2Plan) -> String {

@@ -83,6 +83,10 @@ struct AirPlay2Wire: AirPlayWire {
         }
     }
 
+    func command(_ message: AirPlayCommandMessage) async throws(AirPlayWireError) {
+        try await call { client async throws(AirPlay2Error) in try await client.command(AirPlay2Command(message)) }
+    }
+
     func keepAlive(feedback: Bool, timeout: Duration) async throws(AirPlayWireError) {
         do {
             _ = try await client.feedback(timeout: timeout)

@@ -31,6 +31,27 @@ struct AirPlayPairing: Sendable {
         }
     }
 
+    /// Shows what the older pairing left, on a connection that RAOP is to go by. Nothing is encrypted after it. Does
+    /// nothing without such credentials.
+    static func verifyLegacy(on connection: RTSPConnection, endpoint: Endpoint, options: OpenOptions) async throws {
+        guard let credentials = options.credentials, credentials.kind == .legacyPin || credentials.kind == .legacy
+        else {
+            return
+        }
+        options.phase("proving who we are")
+        let spelling = options.learnt[AirPlayPairingFlow.spellingFact].flatMap(AirPlay2Way.Spelling.init) ?? .rtsp
+        do {
+            let kept = try LegacyCredentials(parsing: credentials.secret)
+            _ = try await client(on: connection, spelling: spelling).verifyLegacy(kept)
+        } catch is CredentialsError {
+            throw RouterError(
+                .storage, "what was kept of the pairing with \(endpoint.name) cannot be read",
+                hint: "Pair it again", scope: .route, retry: .afterUserAction)
+        } catch {
+            throw translate(error, .verifying, endpoint: endpoint)
+        }
+    }
+
     /// Has a device forget us, by the credentials in `options`. The older pairing knows no way to do so: there it is
     /// enough that we forget.
     static func forget(_ endpoint: Endpoint, _ options: OpenOptions) async throws {

@@ -33,10 +33,22 @@ actor AirPlayPairingFlow: PairingFlow {
     init(endpoint: Endpoint, options: OpenOptions) throws {
         self.endpoint = endpoint
         let facts = AirPlay2Facts(txt: endpoint.facts)
-        kind = facts.passwordRequired && facts.pairing == .pin && facts.access == .password ? .password : facts.pairing
+        kind = try Self.kind(facts, endpoint)
         controller = try AirPlayPairing.controller(options.identity)
         learn = options.learn
         spelling = options.learnt[Self.spellingFact].flatMap(AirPlay2Way.Spelling.init) ?? .rtsp
+    }
+
+    private static func kind(_ facts: AirPlay2Facts, _ endpoint: Endpoint) throws(RouterError) -> PairingKind {
+        // A RAOP record that says nothing of features is of a device from before they were.
+        guard endpoint.protocol != .raop || facts.features?.supportsAirPlay2 == true else {
+            if facts.flags.contains(.oneTimePairingRequired) { return .legacyPin }
+            if facts.features?.contains(.legacyPairing) == true { return .legacy }
+            throw RouterError(
+                .unsupported, "\(endpoint.name) is not paired with: it lets in whoever asks, or has the password",
+                hint: "Just play to it", scope: .route)
+        }
+        return facts.access == .password && facts.pairing == .pin ? .password : facts.pairing
     }
 
     func begin() async throws -> PairingStep {

@@ -29,6 +29,7 @@ struct RAOPOpening: Sendable {
     }
 
     private func open(on connection: RTSPConnection, _ buttons: DACPSession?) async throws -> AirPlayRouteSession {
+        try await AirPlayPairing.verifyLegacy(on: connection, endpoint: endpoint, options: options)
         options.phase("announcing audio")
         let cipher = plan.encryption == .rsa ? RAOPAudioCipher.random() : nil
         guard let remote = DatagramAddress(socketAddress: connection.remoteSocketAddress) else {
@@ -65,7 +66,8 @@ struct RAOPOpening: Sendable {
     }
 
     private func session(
-        on client: RAOPClient, _ datagrams: AirPlayDatagrams, cipher: RAOPAudioCipher?, _ buttons: DACPSession?
+        on client: RAOPClient, _ datagrams: AirPlayDatagrams, cipher: RAOPAudioCipher?,
+        _ buttons: DACPSession?
     ) async throws -> AirPlayRouteSession {
         let ports = try await client.setUp(controlPort: datagrams.control.port, timingPort: datagrams.timing.port)
         let volume = try await client.volume()
@@ -97,6 +99,7 @@ struct RAOPOpening: Sendable {
             AirPlayRouteSession.Parts(
                 wire: RAOPWire(client: client, endpoint: endpoint), lane: lane, plan: plan.stream,
                 descriptor: descriptor, volume: volume.map(AirPlayRouteSession.volumeState),
-                failures: failures.stream, evidence: datagrams.evidence, remote: buttons), hostClock: clock, logger: logger)
+                failures: failures.stream, evidence: datagrams.evidence, remote: buttons), hostClock: clock,
+            logger: logger)
     }
 }

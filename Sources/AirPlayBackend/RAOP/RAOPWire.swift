@@ -53,6 +53,9 @@ actor RAOPWire: AirPlayWire {
         }
     }
 
+    /// There are none by this protocol.
+    func command(_ message: AirPlayCommandMessage) {}
+
     func keepAlive(feedback: Bool, timeout: Duration) async throws(AirPlayWireError) {
         try await call { client async throws(RAOPError) in
             try await client.keepAlive(feedback: feedback, timeout: timeout)

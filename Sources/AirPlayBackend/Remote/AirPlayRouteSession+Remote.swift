@@ -1,4 +1,5 @@
 import AirPlay
+import RouteBackend
 import RouteModel
 
 /// What people do at the device, by DACP and by the event channel.

@@ -54,6 +54,8 @@ extension AirPlayRouteSession {
         presentation += 1
         let newest = presentation
         guard let nowPlaying, let run, let feed = loaded?.feed else { return }
+        try await draw(.playing)
+        guard newest == presentation else { return }
         let kinds = plan.metadataKinds
         // What the engine counts is of the feed's rate.
         func frames(_ feedFrames: Int64) -> Int64 {
@@ -107,10 +109,7 @@ extension AirPlayRouteSession {
     }
 
     private static func track(_ nowPlaying: NowPlaying, feedRate: Int) -> RAOPTrackMetadata {
-        // FNV-1a: the same number for the same item, whatever the process.
-        let id = nowPlaying.item.rawValue.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
-            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
-        }
+        let id = itemNumber(nowPlaying.item)
         let metadata = nowPlaying.metadata
         var track = RAOPTrackMetadata(persistentID: id)
         track.title = metadata.title

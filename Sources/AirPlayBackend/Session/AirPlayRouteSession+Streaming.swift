@@ -63,8 +63,9 @@ extension AirPlayRouteSession {
     /// Stops packets and makes the receiver forget those it has.
     func halt() async throws {
         await stopPump()
-        guard run != nil else { return }
-        run = nil
+        guard let run else { return }
+        (pausedRun, haltedAt) = (run, hostClock.now())
+        self.run = nil
         lane.dropPending()
         let next = lane.next
         try await withWire { wire async throws(AirPlayWireError) in try await wire.flush(next) }

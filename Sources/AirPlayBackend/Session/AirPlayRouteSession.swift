@@ -1,4 +1,5 @@
 import AirPlay
+import Foundation
 import Logging
 import Pacing
 import RouteBackend
@@ -27,6 +28,10 @@ public actor AirPlayRouteSession: RouteSession {
         var evidence: PlayingEvidence.Source
         /// Where the device's buttons are heard by DACP.
         var remote: DACPSession?
+        /// What the device asks on its event channel, where there is one.
+        var events: AsyncStream<AirPlay2Command>?
+        /// Of devices that draw what `/command` says.
+        var nowPlayingSender: AirPlayNowPlayingSender?
     }
 
     public nonisolated let descriptor: RouteSessionDescriptor
@@ -36,6 +41,7 @@ public actor AirPlayRouteSession: RouteSession {
     let plan: AirPlayStreamPlan
     let hostClock: any HostClock
     let logger: Logger
+    private let events: AsyncStream<AirPlay2Command>?
     private let failures: AsyncStream<Int32>
     private let evidence: PlayingEvidence.Source
     nonisolated let remote: DACPSession?
@@ -50,6 +56,10 @@ public actor AirPlayRouteSession: RouteSession {
     /// The last run: its clock goes on while nothing plays, so that timestamps stay in step with what the receiver was
     /// told last.
     var lastClock: RAOPStreamClock?
+    /// The run that was halted last, and when: where the device stands while it is paused.
+    var pausedRun: AirPlayRun?
+    var haltedAt: Int64?
+    var nowPlayingSender: AirPlayNowPlayingSender?
     /// Whether the stream has been started once: some devices forget, or refuse, a volume that comes before.
     var started = false
     var pump: Task<Void, Never>?
@@ -68,6 +78,8 @@ public actor AirPlayRouteSession: RouteSession {
     private var askedAt: Int64?
     /// When the system last said that nobody takes our packets.
     private var refusedAt: Int64?
+    /// Seconds from the host's clock to those since 2001-01-01.
+    private let wallOffset: Double
     private var over = false
     private var runner: Task<Void, Never>?
 
@@ -80,7 +92,11 @@ public actor AirPlayRouteSession: RouteSession {
         descriptor = parts.descriptor
         failures = parts.failures
         evidence = parts.evidence
+        events = parts.events
         remote = parts.remote
+        nowPlayingSender = parts.nowPlayingSender
+        // Devices are told dates; what runs on is the host's clock.
+        wallOffset = Date().timeIntervalSinceReferenceDate - Double(hostClock.now()) / 1e9
         self.hostClock = hostClock
         self.logger = logger
         state = LatestValue(RouteSessionUpdate(volume: parts.volume))
@@ -133,18 +149,20 @@ public actor AirPlayRouteSession: RouteSession {
         case .pause:
             try await halt()
             state.update { $0.media = .paused }
+            try await draw(.paused)
         case .seek:
             throw RouterError(
                 .unsupported, "\(descriptor.endpoint.name) is sent what it plays: it cannot seek by itself",
                 scope: .session)
         case .stop:
             try await halt()
-            loaded = nil
-            nowPlaying = nil
             state.update { update in
                 update.media = .stopped
                 update.stopReason = .cancelled
             }
+            try await draw(.stopped)
+            loaded = nil
+            nowPlaying = nil
         case .setRate, .selectTracks, .skipAd, .setRepeat: return .unsupported
         }
         return .succeeded
@@ -195,6 +213,9 @@ public actor AirPlayRouteSession: RouteSession {
         return result
     }
 
+    /// Seconds since 2001-01-01 at an instant of the host's clock.
+    func wallClock(at instant: Int64) -> Double { Double(instant) / 1e9 + wallOffset }
+
     /// The device is gone: says so and ends.
     ///
     /// - Parameter taken: it is there, and used for something else.
@@ -214,6 +235,8 @@ public actor AirPlayRouteSession: RouteSession {
         opening?.cancel()
         pump?.cancel()
         wire.abort()
+        // What else it holds is let go of too.
+        await wire.end()
         await tidy()
     }
 
@@ -253,8 +276,14 @@ public actor AirPlayRouteSession: RouteSession {
                 group.addTask { await self.watchPlaying() }
                 group.addTask { await self.hearRemote() }
                 group.addTask { await self.tellRemote() }
+                group.addTask { await self.hearEvents() }
             }
         }
+    }
+
+    private func hearEvents() async {
+        guard let events else { return }
+        for await message in events { await take(AirPlayEventMessage(message)) }
     }
 
     private func work(_ worker: @Sendable () async -> Void) async {

@@ -32,6 +32,9 @@ protocol AirPlayWire: Sendable {
     /// In RTP time.
     func setProgress(start: UInt32, now: UInt32, end: UInt32) async throws(AirPlayWireError)
 
+    /// For devices that draw what commands say.
+    func command(_ message: AirPlayCommandMessage) async throws(AirPlayWireError)
+
     /// A sign of life, whatever is answered. Throws when there is no answer.
     ///
     /// - Parameter feedback: by the request that receivers know for this, in place of any other.
