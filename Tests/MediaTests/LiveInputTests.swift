@@ -222,7 +222,7 @@ struct LiveInputTests {
         let reader = try await feed.packets(.l16, from: 0)
         var packets: [AudioPacket] = []
         // ffmpeg takes samples by 1,024 frames: the last of them come with what comes next.
-        while packets.count < 50 { packets.append(try #require(try await reader.next())) }
+        while packets.count < 55 { packets.append(try #require(try await reader.next())) }
         // Nothing comes for two seconds of the clock.
         let waiting = Task { try await reader.next() }
         for _ in 0..<40 {
