@@ -62,14 +62,16 @@ struct AirPlay2ClientTests {
         .realtime(
             AirPlayAudioFormat(.appleLossless, sampleRate: 44_100), key: Array(secret.prefix(32)), controlPort: 6004))
 
-    @Test("A8 From /info to TEARDOWN: every request in its place, encrypted behind the pairing", arguments: [true, false])
+    @Test(
+        "A8 From /info to TEARDOWN: every request in its place, encrypted behind the pairing", arguments: [true, false])
     func ladder(recordsFirst: Bool) async throws {
         let receiver = Receiver { Self.usual($0) }
         try await receiver.serve { port in
             let client = try await Self.client(port, Self.options(recordsFirst: recordsFirst))
             #expect(client.info == Self.info)
             await #expect(throws: AirPlay2Error.wrongOrder) { try await client.setVolume(-3) }
-            let answer = try await client.pair("/pair-setup", hkp: 4, contentType: "application/octet-stream", body: [9])
+            let answer = try await client.pair(
+                "/pair-setup", hkp: 4, contentType: "application/octet-stream", body: [9])
             #expect(answer.body == [1, 2])
             try await client.encrypt(Self.secret)
             #expect(await client.streamKey() == Array(Self.secret.prefix(32)))
@@ -150,10 +152,10 @@ struct AirPlay2ClientTests {
         try await babbler.serve { port in
             let client = try await Self.client(port)
             _ = try await client.pair("/pair-setup", hkp: 4, contentType: "application/octet-stream", body: [9])
-            try? await client.encrypt(Self.secret)
-            await #expect(
-                throws: AirPlay2Error.rtsp(.malformed(.notDecrypted(.notAuthentic(frame: 0))))
-            ) { try await client.setUp(Self.session) }
+            await #expect(throws: AirPlay2Error.rtsp(.malformed(.notDecrypted(.notAuthentic(frame: 0))))) {
+                try await client.encrypt(Self.secret)
+            }
+            await #expect(throws: AirPlay2Error.rtsp(.closed)) { try await client.setUp(Self.session) }
         }
     }
 

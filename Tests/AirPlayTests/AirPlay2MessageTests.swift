@@ -163,77 +163,98 @@ struct AirPlay2MessageTests {
         return .dictionary(whole.merging(fields) { $1 })
     }
 
-    @Test(
-        "A8 Malformed requests and answers, each with what is wrong",
-        arguments: [
-            ("setup-of-a-list", { try AirPlay2Setup(.array([])) }, .wrongShape),
-            (
-                "session-without-a-clock",
-                { try AirPlay2SessionSetup(.dictionary(["deviceID": .string("a"), "sessionUUID": .string("b")])) },
-                .missing(key: "timingProtocol")
-            ),
-            (
-                "session-of-a-clock-unheard-of",
-                {
-                    try AirPlay2SessionSetup(
-                        .dictionary([
-                            "deviceID": .string("a"), "sessionUUID": .string("b"), "timingProtocol": .string("GPS"),
-                        ]))
-                }, .outOfRange(key: "timingProtocol")
-            ),
-            ("session-answer-port-of-text", { try AirPlay2SessionAnswer(.dictionary(["eventPort": .string("7")])) },
-                .wrongType(key: "eventPort")),
-            ("session-answer-port-too-high", { try AirPlay2SessionAnswer(.dictionary(["eventPort": .integer(70_000)])) },
-                .outOfRange(key: "eventPort")),
-            ("stream-of-a-kind-unheard-of", { try AirPlay2StreamSetup(stream(["type": .integer(97)])) },
-                .outOfRange(key: "type")),
-            ("stream-with-a-short-key", { try AirPlay2StreamSetup(stream(["shk": .data([1])])) },
-                .outOfRange(key: "shk")),
-            ("stream-with-two-formats", { try AirPlay2StreamSetup(stream(["audioFormat": .integer(0xC_0000)])) },
-                .outOfRange(key: "audioFormat")),
-            ("stream-whose-codec-is-another", { try AirPlay2StreamSetup(stream(["ct": .integer(4)])) },
-                .outOfRange(key: "ct")),
-            ("stream-of-no-frames", { try AirPlay2StreamSetup(stream(["spf": .integer(0)])) },
-                .outOfRange(key: "spf")),
-            ("streams-without-end",
-                {
-                    try AirPlay2StreamSetup(
-                        .dictionary(["streams": .array([PropertyList](repeating: .dictionary([:]), count: 9))]))
-                }, .tooMany(key: "streams", limit: 8)),
-            ("stream-answer-without-a-kind",
-                { try AirPlay2StreamAnswer(.dictionary(["streams": .array([.dictionary([:])])])) },
-                .missing(key: "type")),
-            ("peers-of-numbers", { try AirPlay2PeerList(.array([.integer(1)])) }, .wrongType(key: "SETPEERS")),
-            ("peers-by-key", { try AirPlay2PeerList(.dictionary([:])) }, .wrongShape),
-            ("peers-without-end",
-                { try AirPlay2ExtendedPeerList(.array([PropertyList](repeating: peer.propertyList, count: 65))) },
-                .tooMany(key: "SETPEERSX", limit: 64)),
-            ("peer-without-addresses", { try AirPlay2TimingPeer(.dictionary(["ID": .string("x")])) },
-                .missing(key: "Addresses")),
-            ("anchor-at-double-speed", { try AirPlay2RateAnchor(anchorList(["rate": .integer(2)])) },
-                .outOfRange(key: "rate")),
-            ("anchor-without-a-frame",
-                { try AirPlay2RateAnchor(.dictionary(["rate": .integer(1)])) }, .missing(key: "rtpTime")),
-            ("anchor-frame-of-33-bits", { try AirPlay2RateAnchor(anchorList(["rtpTime": .integer(1 << 32)])) },
-                .outOfRange(key: "rtpTime")),
-            ("flush-of-nothing", { try AirPlay2FlushBuffered(.dictionary([:])) }, .missing(key: "flushUntilSeq")),
-            ("flush-from-half-a-point",
-                {
-                    try AirPlay2FlushBuffered(
-                        .dictionary([
-                            "flushUntilSeq": .integer(1), "flushUntilTS": .integer(1), "flushFromSeq": .integer(1),
-                        ]))
-                }, .missing(key: "flushFromTS")),
-            ("teardown-of-text", { try AirPlay2Teardown(.dictionary(["streams": .string("all")])) },
-                .wrongType(key: "streams")),
-            ("command-without-a-type", { try AirPlay2Command(.dictionary(["value": .string("play")])) },
-                .missing(key: "type")),
-            ("no-list-at-all", { try AirPlay2Command(body: [1, 2, 3]) }, .notAPropertyList(.malformed)),
-            ("nothing", { try AirPlay2Teardown(body: []) }, .notAPropertyList(.malformed)),
-        ] as [(String, @Sendable () throws -> any AirPlay2Message, AirPlay2MessageError)])
-    func malformed(
-        name: String, message: @Sendable () throws -> any AirPlay2Message, error: AirPlay2MessageError
-    ) {
-        #expect(throws: error) { try message() }
+    struct Malformed: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var error: AirPlay2MessageError
+        var read: @Sendable () throws -> any AirPlay2Message
+
+        init(
+            _ name: String, _ error: AirPlay2MessageError, _ read: @escaping @Sendable () throws -> any AirPlay2Message
+        ) {
+            testDescription = name
+            self.error = error
+            self.read = read
+        }
+    }
+
+    static func sessionList(_ protocolName: String?) -> PropertyList {
+        var items: [String: PropertyList] = ["deviceID": .string("a"), "sessionUUID": .string("b")]
+        items["timingProtocol"] = protocolName.map { .string($0) }
+        return .dictionary(items)
+    }
+
+    static func one(_ key: String, _ value: PropertyList) -> PropertyList { .dictionary([key: value]) }
+
+    static let halfFlush = PropertyList.dictionary([
+        "flushUntilSeq": .integer(1), "flushUntilTS": .integer(1), "flushFromSeq": .integer(1),
+    ])
+    static let empties = PropertyList.array([PropertyList](repeating: .dictionary([:]), count: 9))
+    static let peers = PropertyList.array([PropertyList](repeating: peer.propertyList, count: 65))
+
+    static let malformed: [Malformed] = [
+        Malformed("setup-of-a-list", .wrongShape) { try AirPlay2Setup(.array([])) },
+        Malformed("session-without-a-clock", .missing(key: "timingProtocol")) {
+            try AirPlay2SessionSetup(sessionList(nil))
+        },
+        Malformed("session-of-a-clock-unheard-of", .outOfRange(key: "timingProtocol")) {
+            try AirPlay2SessionSetup(sessionList("GPS"))
+        },
+        Malformed("session-answer-port-of-text", .wrongType(key: "eventPort")) {
+            try AirPlay2SessionAnswer(one("eventPort", .string("7")))
+        },
+        Malformed("session-answer-port-too-high", .outOfRange(key: "eventPort")) {
+            try AirPlay2SessionAnswer(one("eventPort", .integer(70_000)))
+        },
+        Malformed("stream-of-a-kind-unheard-of", .outOfRange(key: "type")) {
+            try AirPlay2StreamSetup(stream(["type": .integer(97)]))
+        },
+        Malformed("stream-with-a-short-key", .outOfRange(key: "shk")) {
+            try AirPlay2StreamSetup(stream(["shk": .data([1])]))
+        },
+        Malformed("stream-with-two-formats", .outOfRange(key: "audioFormat")) {
+            try AirPlay2StreamSetup(stream(["audioFormat": .integer(0xC_0000)]))
+        },
+        Malformed("stream-whose-codec-is-another", .outOfRange(key: "ct")) {
+            try AirPlay2StreamSetup(stream(["ct": .integer(4)]))
+        },
+        Malformed("stream-of-no-frames", .outOfRange(key: "spf")) {
+            try AirPlay2StreamSetup(stream(["spf": .integer(0)]))
+        },
+        Malformed("streams-without-end", .tooMany(key: "streams", limit: 8)) {
+            try AirPlay2StreamSetup(one("streams", empties))
+        },
+        Malformed("stream-answer-without-a-kind", .missing(key: "type")) {
+            try AirPlay2StreamAnswer(one("streams", .array([.dictionary([:])])))
+        },
+        Malformed("peers-of-numbers", .wrongType(key: "SETPEERS")) { try AirPlay2PeerList(.array([.integer(1)])) },
+        Malformed("peers-by-key", .wrongShape) { try AirPlay2PeerList(.dictionary([:])) },
+        Malformed("peers-without-end", .tooMany(key: "SETPEERSX", limit: 64)) { try AirPlay2ExtendedPeerList(peers) },
+        Malformed("peer-without-addresses", .missing(key: "Addresses")) {
+            try AirPlay2TimingPeer(one("ID", .string("x")))
+        },
+        Malformed("anchor-at-double-speed", .outOfRange(key: "rate")) {
+            try AirPlay2RateAnchor(anchorList(["rate": .integer(2)]))
+        },
+        Malformed("anchor-without-a-frame", .missing(key: "rtpTime")) {
+            try AirPlay2RateAnchor(one("rate", .integer(1)))
+        },
+        Malformed("anchor-frame-of-33-bits", .outOfRange(key: "rtpTime")) {
+            try AirPlay2RateAnchor(anchorList(["rtpTime": .integer(1 << 32)]))
+        },
+        Malformed("flush-of-nothing", .missing(key: "flushUntilSeq")) { try AirPlay2FlushBuffered(.dictionary([:])) },
+        Malformed("flush-from-half-a-point", .missing(key: "flushFromTS")) { try AirPlay2FlushBuffered(halfFlush) },
+        Malformed("teardown-of-text", .wrongType(key: "streams")) {
+            try AirPlay2Teardown(one("streams", .string("all")))
+        },
+        Malformed("command-without-a-type", .missing(key: "type")) {
+            try AirPlay2Command(one("value", .string("play")))
+        },
+        Malformed("no-list-at-all", .notAPropertyList(.malformed)) { try AirPlay2Command(body: [1, 2, 3]) },
+        Malformed("nothing", .notAPropertyList(.malformed)) { try AirPlay2Teardown(body: []) },
+    ]
+
+    @Test("A8 Malformed requests and answers, each with what is wrong", arguments: malformed)
+    func refused(_ malformed: Malformed) {
+        #expect(throws: malformed.error) { try malformed.read() }
     }
 }

@@ -79,7 +79,8 @@ struct AirPlay2PacketTests {
         #expect(sync.encoded()[0] == 0x80)
     }
 
-    @Test("A8 Buffered packets: 23 bits of sequence, the codec's word, and any cut of the bytes", arguments: [1, 7, 4096])
+    @Test(
+        "A8 Buffered packets: 23 bits of sequence, the codec's word, and any cut of the bytes", arguments: [1, 7, 4096])
     func buffered(size: Int) throws {
         let format = AirPlayAudioFormat(.aacLC, sampleRate: 44_100)
         var packetizer = BufferedAudioPacketizer(

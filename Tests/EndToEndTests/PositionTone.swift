@@ -1,4 +1,5 @@
 import Foundation
+import RouteBackend
 import Synchronization
 
 /// Sound of which any one frame tells where in it it is: the left channel counts within 4,000 frames, the right channel
@@ -75,7 +76,7 @@ final class OutputTap: Sendable {
                     read(descriptor, raw.baseAddress! + carried, raw.count - carried)
                 }
                 guard count > 0 else { return }
-                let instant = Self.now()
+                let instant = SystemHostClock().now()
                 let whole = (carried + count) / 4
                 buffer.withUnsafeBytes { raw in
                     // The first frame that this read brought to its end.
@@ -93,12 +94,6 @@ final class OutputTap: Sendable {
 
     /// So far.
     var heard: [Piece] { pieces.withLock { $0 } }
-
-    static func now() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
 }
 
 /// How far two rooms are apart, in milliseconds.

@@ -7,8 +7,8 @@ import Testing
 /// shairport-sync's own remote control: it finds us by mDNS and sends what its D-Bus interface is told by DACP. Acceptance
 /// line 6 of issue 4.
 @Suite(
-    "A10 shairport-sync's buttons reach the queue", .enabled(if: ShairportSync.missing == nil && Lab.isInside, Lab.reason),
-    .serialized, .timeLimit(.minutes(5)))
+    "A10 shairport-sync's buttons reach the queue",
+    .enabled(if: ShairportSync.missing == nil && Lab.isInside, Lab.reason), .serialized, .timeLimit(.minutes(5)))
 struct ShairportRemoteTests {
     /// What a router that prints its events has said so far.
     private struct Told {

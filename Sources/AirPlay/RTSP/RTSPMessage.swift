@@ -5,7 +5,7 @@ public enum RTSPVersion: String, Sendable, Hashable {
     case http11 = "HTTP/1.1"
 }
 
-/// How pairing requests are written: receivers differ in which they take (`Protocols/airplay/README.md`, “Pairing”).
+/// How pairing requests are written: receivers differ in which they take (`Protocols/pairing/README.md`, “Requests”).
 public enum RTSPSpelling: String, Sendable, Hashable, CaseIterable {
     /// `RTSP/1.0`, numbered by `CSeq`.
     case rtsp

@@ -28,11 +28,15 @@ final class RTSPCodecHandler: ChannelDuplexHandler {
         decode()
     }
 
-    /// From the byte behind the last message on, both ways.
-    func encrypt(with keys: ChannelKeys) {
+    /// From the byte behind the last message on, both ways. Throws where what has come already is not sealed so; the
+    /// connection is closed then.
+    func encrypt(with keys: ChannelKeys) throws(RTSPDecodingError) {
         isHeld = false
-        attempt { () throws(RTSPDecodingError) in
-            do throws(FrameError) { try stream.encrypt(with: keys) } catch { throw .notDecrypted(error) }
+        do {
+            try stream.encrypt(with: keys)
+        } catch {
+            attempt { () throws(RTSPDecodingError) in throw .notDecrypted(error) }
+            throw .notDecrypted(error)
         }
         decode()
     }

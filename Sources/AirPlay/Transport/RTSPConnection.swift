@@ -72,13 +72,15 @@ public final class RTSPConnection: Sendable {
     }
 
     /// Encrypts both directions from the next byte on. The last request must have been performed `holding`, and none may
-    /// be under way. Throws `closed`.
+    /// be under way. Throws `closed`, and `malformed` where what has come behind that answer is not sealed so.
     public func encrypt(with keys: ChannelKeys) async throws(RAOPError) {
         let channel = channel
         do {
             try await channel.eventLoop.submit {
                 try channel.pipeline.syncOperations.handler(type: RTSPCodecHandler.self).encrypt(with: keys)
             }.get()
+        } catch let error as RTSPDecodingError {
+            throw .malformed(error)
         } catch {
             throw .closed
         }

@@ -10,13 +10,12 @@ enum LiveProgram {
     static func arguments(_ input: LiveInput, sampleRate: Int) throws -> [String] {
         switch input.kind {
         case .standardInput, .pipe:
-            // Short looks into it: what is live does not wait to be known better.
-            var arguments = [
-                "-v", "level+info", "-hide_banner", "-nostats", "-nostdin", "-threads", "1", "-fflags", "nobuffer",
-            ]
+            // Not -fflags nobuffer: it throws away what was looked at.
+            var arguments = ["-v", "level+info", "-hide_banner", "-nostats", "-nostdin", "-threads", "1"]
             if let raw = input.raw {
                 arguments += ["-f", raw.sample.rawValue, "-ar", String(raw.rate), "-ac", String(raw.channels)]
             } else {
+                // Short looks: what is live does not wait to be known better.
                 arguments += ["-probesize", "131072", "-analyzeduration", "1000000"]
             }
             // A list that comes in this way reaches no file and no network.

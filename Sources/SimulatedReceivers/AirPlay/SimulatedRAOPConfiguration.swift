@@ -1,4 +1,5 @@
 import Foundation
+import HomeKitPairing
 
 /// What a simulated AirPlay 1 speaker is, and what it does wrong on purpose.
 public struct SimulatedRAOPConfiguration: Sendable {

@@ -132,7 +132,8 @@ struct DACPRequestTests {
         let desk = Desk()
         desk.open(77)
         _ = desk.report(
-            DACPStatus(playing: .paused, volumePercent: 35, name: "Küche", shuffle: true, repeatMode: .all, title: "東京"),
+            DACPStatus(
+                playing: .paused, volumePercent: 35, name: "Küche", shuffle: true, repeatMode: .all, title: "東京"),
             of: 77)
         let properties = try body(
             desk.take(Self.request("getproperty?properties=dmcp.volume,nonsense"), waiter: 1).answer)

@@ -2,9 +2,9 @@
 
     ptp4l_slave.py FOLDER SECONDS
 
-Makes a namespace for ptp4l, joined to this one by a pair of interfaces: the master is to serve 10.79.0.2 from 10.79.0.1.
-Prints JSON lines: first {"event":"listening"}, then "selected" with the master's clock, "offset" for each printed master
-offset in nanoseconds, "log" for any other line, and at the end "ended". Run it in a namespace of its own, as lab.sh is.
+Makes a namespace for ptp4l, joined to this one by a pair of interfaces: the master is to serve 10.79.0.2 from
+10.79.0.1. Prints JSON lines: first {"event":"listening"}, then "selected" with the master's clock, "offset" for each
+printed master offset in nanoseconds, "log" for any other line, and at the end "ended". Run it in a namespace of its own, as lab.sh is.
 
 ptp4l must never steer a clock here: namespaces do not isolate the machine's. Hence free_running, always.
 """
@@ -12,6 +12,7 @@ ptp4l must never steer a clock here: namespaces do not isolate the machine's. He
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -50,6 +51,8 @@ def run(*command):
 
 
 def main():
+    # The test process starts its children with all signals blocked. They would hand that on, and ptp4l could not be ended.
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "ptp4l.conf")
     with open(path, "w") as file:
@@ -70,8 +73,8 @@ def main():
         # PeerProgram waits for a first line with a port.
         say("listening", port=319)
         slave = subprocess.Popen(
-            [*inside, "timeout", seconds, "ptp4l", "-f", path, "-i", "ptp1", "-m", "-q"], stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True)
+            [*inside, "timeout", "--kill-after=5", seconds, "ptp4l", "-f", path, "-i", "ptp1", "-m", "-q"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for line in slave.stdout:
             text = line.strip()
             offset = re.search(r"master offset\s+(-?\d+) s(\d)", text)

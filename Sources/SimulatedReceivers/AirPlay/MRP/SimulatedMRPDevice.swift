@@ -200,7 +200,7 @@ public struct SimulatedMRPDevice: Sendable {
         message.setState.playbackStateTimestamp = now.timeIntervalSince1970 - Self.epoch
         message.setState.playbackQueue.location = 0
         message.setState.playbackQueue.contentItems = [item]
-        message.setState.supportedCommands.commands = [1, 2, 3, 4, 5, 6, 45].map { number in
+        message.setState.supportedCommands.commands = [1, 2, 3, 4, 5, 6, 45].map { (number: Int32) in
             var command = MRPCommandInfo()
             command.command = number
             command.enabled = true

@@ -1,6 +1,6 @@
 import HomeKitPairing
 
-/// Adding, listing and removing controllers, on a verified connection (`Protocols/pairing/README.md`, “Controllers”).
+/// Adding, listing and removing controllers, on a verified connection (`Protocols/pairing/README.md`, “Pairings”).
 extension PairingServer {
     private enum Method {
         static let add: UInt8 = 3

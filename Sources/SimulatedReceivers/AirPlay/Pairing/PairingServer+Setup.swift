@@ -1,6 +1,6 @@
 import HomeKitPairing
 
-/// HomeKit pair-setup (`Protocols/pairing/README.md`, “pair-setup”).
+/// HomeKit pair-setup (`Protocols/pairing/README.md`, “Pair-setup”).
 extension PairingServer {
     enum Setup: Sendable {
         case idle

@@ -1,6 +1,6 @@
 import HomeKitPairing
 
-/// HomeKit pair-verify (`Protocols/pairing/README.md`, “pair-verify”).
+/// HomeKit pair-verify (`Protocols/pairing/README.md`, “Pair-verify”).
 extension PairingServer {
     enum Verify: Sendable {
         case idle

@@ -79,7 +79,7 @@ public struct PairingServerPolicy: Sendable, Hashable {
         return policy
     }
 
-    /// The bits of `flags` and `sf` that announce it (`Protocols/airplay/README.md`, “Status flags”).
+    /// The bits of `flags` and `sf` that announce it (`Protocols/airplay/README.md`, “Records”).
     public var statusFlags: Int {
         var flags = 0
         if transientRefusal != nil, code != nil { flags |= 0x8 }
