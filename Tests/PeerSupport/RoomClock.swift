@@ -7,6 +7,11 @@ public struct RoomClock: Sendable {
     public struct Mark: Sendable, Hashable {
         public var frame: Int
         public var hostNanoseconds: Int64
+
+        public init(frame: Int, hostNanoseconds: Int64) {
+            self.frame = frame
+            self.hostNanoseconds = hostNanoseconds
+        }
     }
 
     /// The left channel.
