@@ -274,7 +274,8 @@ struct AirPlay2ReceiverTests {
             _ = try await first.beginAirPlay2(96, 0x800)
             try await sending(to: port) { second in
                 let session = AirPlay2TestMessage.session(timingPort: await second.ports.timing)
-                #expect(try await second.tell("SETUP", session).0 == 453)
+                let refused = try await second.tell("SETUP", session)
+                #expect(refused.0 == 453)
                 await first.close()
                 #expect(await eventually { (try? await second.tell("SETUP", session).0) == 200 })
             }
