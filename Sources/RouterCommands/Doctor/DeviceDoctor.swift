@@ -54,11 +54,8 @@ struct DeviceDoctor: Sendable {
             }
             var families: [ViaPreference] = []
             for candidate in choice.candidates where candidate.usable {
-                let via: ViaPreference =
-                    switch candidate.endpoint.protocol.family {
-                    case .cast: .cast
-                    case .airplay: .airplay
-                    }
+                let family = candidate.endpoint.protocol.family
+                let via = ViaPreference.allCases.first { $0.family == family } ?? .auto
                 if !families.contains(via) { families.append(via) }
             }
             if families.isEmpty {
