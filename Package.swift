@@ -182,7 +182,8 @@ let package = Package(
             "EndToEndTests",
             [
                 "RouteModel", "RouteBackend", "RouterCore", "AirPlayBackend", "CastBackend", "Media", "Pacing",
-                "RouterCommands", "RouterTestKit", "SimulatedReceivers", "PeerSupport", "AirPlay", "router", nio, nioPosix,
+                "RouterCommands", "RouterTestKit", "SimulatedReceivers", "PeerSupport", "AirPlay", "router", nio,
+                nioPosix,
                 nioHTTP, subprocess, logging,
             ],
             exclude: ["peers"]),

@@ -64,8 +64,8 @@ public enum SystemCheck {
         while let entry = next?.pointee {
             next = entry.ifa_next
             let flags = Int32(bitPattern: entry.ifa_flags)
-            let wanted = Int32(IFF_UP.rawValue) | Int32(IFF_MULTICAST.rawValue)
-            guard let address = entry.ifa_addr, flags & wanted == wanted, flags & Int32(IFF_LOOPBACK.rawValue) == 0,
+            let wanted = Int32(IFF_UP) | Int32(IFF_MULTICAST)
+            guard let address = entry.ifa_addr, flags & wanted == wanted, flags & Int32(IFF_LOOPBACK) == 0,
                 [AF_INET, AF_INET6].contains(Int32(address.pointee.sa_family))
             else { continue }
             names.insert(String(cString: entry.ifa_name))

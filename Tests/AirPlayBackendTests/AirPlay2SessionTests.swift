@@ -113,7 +113,7 @@ struct AirPlay2SessionTests {
         await room.stop()
     }
 
-    @Test("A8 A device that does not answer NTP takes PTP, and what worked is tried first next time")
+    @Test("A8 A device without PTP is given the time by NTP, and what worked is tried first next time")
     func memory() async throws {
         let room = try await AirPlay2Room { $0.timing = [.ntp] }
         let first = try await room.open()
@@ -211,8 +211,85 @@ struct AirPlay2SessionTests {
         await room.stop()
     }
 
+    @Test("A10 A button on the device comes as a command of ours")
+    func button() async throws {
+        let room = try await AirPlay2Room()
+        let session = try await room.open()
+        let commands = session.deviceCommands()
+        #expect(await eventually { await room.receiver.record().eventConnections == 1 })
+        await room.receiver.press(.next)
+        var first: RemoteCommand?
+        for await command in commands {
+            first = command
+            break
+        }
+        #expect(first == .next)
+        await session.end(.stop)
+        await room.stop()
+    }
+
+    @Test("A8 A buffered stream is sent ahead, anchored once on our clock, and forgotten on pause")
+    func buffered() async throws {
+        let room = try await AirPlay2Room(query: "&stream=buffered") { $0.faults.anchorRefusals = 1 }
+        let session = try await room.open()
+        guard case .push(let push) = session.descriptor.delivery else {
+            Issue.record("it fetches")
+            return
+        }
+        #expect(push.format.codec == .aac)
+        #expect(push.format.framesPerPacket == 1024)
+        try await session.load(
+            .push(PushMedia(feed: OpaqueFeed(packets: 400), fromFrame: 0)), timeline: ShairportSyncTests.timeline(0),
+            autoplay: true)
+        var record = await room.receiver.record()
+        #expect(record.streams.map(\.kind) == [.buffered])
+        let anchor = try #require(record.anchors.last)
+        #expect(anchor.rate == 1)
+        #expect(anchor.rtpTime != nil && anchor.senderNanoseconds != nil)
+        // Well ahead of what is due.
+        #expect(await eventually { await room.receiver.record().audioPackets > 100 })
+        #expect(try await session.perform(.pause) == .succeeded)
+        record = await room.receiver.record()
+        #expect(record.anchors.last?.rate == 0)
+        #expect(record.bufferedFlushes.count == 1)
+        #expect(record.unknownCodecPackets == 0)
+        await session.end(.stop)
+        await room.stop()
+    }
+
     private static func latest(_ session: any RouteSession) async -> RouteSessionUpdate? {
         for await update in session.updates() { return update }
         return nil
+    }
+}
+
+/// Packets that nobody has to understand.
+private struct OpaqueFeed: AudioFeed {
+    var packets: Int64
+    var sampleRate: Int { 44_100 }
+
+    func packets(_ format: AudioPacketFormat, from frame: Int64) -> any AudioPacketCursor {
+        Cursor(next: frame / Int64(format.framesPerPacket), end: packets, size: format.framesPerPacket)
+    }
+
+    func retained() -> Range<Int64> { 0..<(packets * 1024) }
+
+    actor Cursor: AudioPacketCursor {
+        private var number: Int64
+        private let end: Int64
+        private let size: Int
+
+        init(next: Int64, end: Int64, size: Int) {
+            number = next
+            self.end = end
+            self.size = size
+        }
+
+        func next() -> AudioPacket? {
+            guard number < end else { return nil }
+            defer { number += 1 }
+            return AudioPacket(
+                frame: number * Int64(size), frameCount: size, payload: [0x21, 0x10, UInt8(number & 0xFF)])
+        }
     }
 }

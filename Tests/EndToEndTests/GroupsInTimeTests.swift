@@ -65,8 +65,9 @@ struct GroupsInTimeTests {
             one.heard.count >= first + pieces && other.heard.count >= second + pieces
         }
         guard came else { return Skew([]) }
-        let skew = Skew(Array(one.heard[first...]), Array(other.heard[second...]))
-        print("skew of two shairport-sync, \(what): \(skew)")
+        let (heard, beside) = (Array(one.heard[first...]), Array(other.heard[second...]))
+        let skew = Skew(earliest: heard, beside)
+        print("skew of two shairport-sync, \(what): \(skew); as they wrote: \(Skew(heard, beside))")
         return skew
     }
 

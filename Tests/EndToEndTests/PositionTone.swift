@@ -118,6 +118,21 @@ struct Skew: CustomStringConvertible {
         self.init(apart)
     }
 
+    /// By the earliest pieces of each second: 3.3.8 looks only every two thirds of a packet, 5.3 ms, whether one is due,
+    /// so that each is up to so much late, and by how much says nothing of when it should have been.
+    init(earliest one: [OutputTap.Piece], _ other: [OutputTap.Piece]) {
+        func earliest(_ pieces: [OutputTap.Piece]) -> [Int64: Double] {
+            var result: [Int64: Double] = [:]
+            for piece in pieces {
+                let second = piece.instant / 1_000_000_000
+                result[second] = min(result[second] ?? .infinity, piece.origin)
+            }
+            return result
+        }
+        let (first, second) = (earliest(one), earliest(other))
+        self.init(first.compactMap { entry in second[entry.key].map { abs($0 - entry.value) / 1e6 } })
+    }
+
     init(_ apart: [Double]) {
         let sorted = apart.sorted()
         count = sorted.count

@@ -223,12 +223,18 @@ struct LiveInputTests {
         var packets: [AudioPacket] = []
         // ffmpeg takes samples by 1,024 frames: the last of them come with what comes next.
         while packets.count < 55 { packets.append(try #require(try await reader.next())) }
-        // Nothing comes for two seconds of the clock.
-        let waiting = Task { try await reader.next() }
-        for _ in 0..<40 {
-            clock.advance(seconds: 0.05)
-            await othersHaveRun()
+        // Nothing comes, until there is silence in its place.
+        let filled = LatestValue(false)
+        let waiting = Task {
+            let packet = try await reader.next()
+            filled.set(true)
+            return packet
         }
+        #expect(
+            await eventually {
+                clock.advance(seconds: 0.05)
+                return filled.value
+            })
         packets.append(try #require(try await waiting.value))
         goOn.signal()
         packets += try await drain(reader)
@@ -236,7 +242,7 @@ struct LiveInputTests {
         let start = try #require(Self.start(first, in: sound))
         let again = try #require(Self.start(second, in: sound))
         let gap = (again - start) / 4 - 20_000
-        #expect(gap > 44_100 && gap < 3 * 44_100, "\(gap)")
+        #expect(gap > 44_100 / 4, "\(gap)")
         #expect(Array(sound[again..<(again + second.count)]) == second)
     }
 

@@ -36,8 +36,9 @@ final class PulseServer {
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
         try process.run()
-        let (folder, socket) = (folder, socket)
-        guard await eventually({ (try? Self.run("pactl", ["info"], folder, socket)) != nil }) else {
+        // It is the last that is loaded.
+        let socket = socket
+        guard await eventually({ FileManager.default.fileExists(atPath: socket) }) else {
             throw RouterError(.internal, "pulseaudio does not start")
         }
     }

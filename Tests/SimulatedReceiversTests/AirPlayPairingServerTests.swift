@@ -54,8 +54,8 @@ import Testing
                 path: path, headers: kit.map { ["X-Apple-HKP": $0] } ?? [:], body: body, in: &book, at: now)
         }
 
-        mutating func ask(_ path: String, _ items: TLV8.Item...) -> PairingServerAnswer {
-            ask(path, TLV8(items).encoded())
+        mutating func ask(_ path: String, _ first: TLV8.Item, _ others: TLV8.Item...) -> PairingServerAnswer {
+            ask(path, TLV8([first] + others).encoded())
         }
     }
 

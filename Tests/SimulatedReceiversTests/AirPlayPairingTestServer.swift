@@ -4,7 +4,7 @@ import HomeKitPairing
 import NIOCore
 import NIOPosix
 import PeerSupport
-import SimulatedReceivers
+@testable import SimulatedReceivers
 
 /// A receiver that can be paired with and nothing else: HTTP and RTSP on one port, encrypted from where pairing says so.
 /// `GET /info` answers who it takes the asker for, `POST /echo` what it was sent.

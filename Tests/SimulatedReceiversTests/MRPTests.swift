@@ -3,6 +3,7 @@ import Foundation
 import HomeKitPairing
 import NIOCore
 import NIOPosix
+import RouteBackend
 import RouterTestKit
 import Testing
 
@@ -212,10 +213,10 @@ struct MRPTests {
         let clock = ManualClock()
         try await served(faults, clock: clock) { session, device in
             _ = await ready(session)
-            async let answer: Void = session.perform(.pause)
+            let answer = Task { try await session.perform(.pause) }
             #expect(await eventually { await !device.device.pressed.isEmpty && clock.sleepers == 1 })
             clock.advance(seconds: 6)
-            await #expect(throws: MRPSessionError.timedOut) { try await answer }
+            await #expect(throws: MRPSessionError.timedOut) { try await answer.value }
             await session.close()
             await #expect(throws: MRPSessionError.closed) { try await session.perform(.pause) }
         }

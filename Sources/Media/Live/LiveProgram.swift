@@ -13,6 +13,8 @@ enum LiveProgram {
             // Not -fflags nobuffer: it throws away what was looked at.
             var arguments = ["-v", "level+info", "-hide_banner", "-nostats", "-nostdin", "-threads", "1"]
             if let raw = input.raw {
+                // There is nothing to find out: else a second of sound would be looked at first.
+                arguments += ["-probesize", "32", "-analyzeduration", "0"]
                 arguments += ["-f", raw.sample.rawValue, "-ar", String(raw.rate), "-ac", String(raw.channels)]
             } else {
                 // Short looks: what is live does not wait to be known better.

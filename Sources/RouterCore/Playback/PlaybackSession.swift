@@ -483,18 +483,3 @@ actor PlaybackSession {
 extension MediaSource {
     var isStandardInput: Bool { if case .live(let input) = self { input.kind == .standardInput } else { false } }
 }
-
-extension RouterError {
-    /// Any error as the product's one; what is not one already is a defect of ours, but for cancellation.
-    init(wrapping error: any Error) {
-        if let error = error as? RouterError {
-            self = error
-        } else if error is CancellationError {
-            self = RouterError(.cancelled, "cancelled")
-        } else {
-            self = RouterError(
-                .internal, "unexpected: \(type(of: error))", hint: "Report this with the output of -vv",
-                causes: [String(describing: error)])
-        }
-    }
-}
