@@ -57,7 +57,8 @@ public struct RoomClock: Sendable {
                 return nil
             }
             let reach = Int(Double(sampleRate) * Self.reach)
-            let candidates = max(0, near - reach)...max(0, near + reach)
+            guard near + reach >= 0 else { return nil }
+            let candidates = max(0, near - reach)...(near + reach)
             let found = candidates.filter { start in
                 start + Self.window <= samples.count && sought.elementsEqual(samples[start..<(start + Self.window)])
             }

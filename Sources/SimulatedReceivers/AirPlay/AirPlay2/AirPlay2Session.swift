@@ -3,6 +3,9 @@ import NIOCore
 /// What a simulated AirPlay 2 receiver keeps of the session that it has, from the first SETUP to its end. Belongs to the
 /// receiver's actor.
 final class AirPlay2Session {
+    /// Something that runs for as long as the session, or a stream of it.
+    typealias Work = Task<Void, Never>
+
     /// Which connection it came by.
     let connection: Int
     /// Nil in one of remote control alone.
@@ -18,9 +21,9 @@ final class AirPlay2Session {
     var realtime: AirPlay2RealtimeStream?
     var buffered: AirPlay2BufferedStream?
     /// Data streams by their ids, with what serves them.
-    var data: [Int: (stream: SimulatedDataStream, server: Task<Void, Never>)] = [:]
+    var data: [Int: (stream: SimulatedDataStream, server: Work)] = [:]
     /// What reads the connection of the buffered stream, ended with it.
-    var bufferedServer: Task<Void, Never>?
+    var bufferedServer: Work?
     /// Which streams are which.
     var realtimeID: Int?
     var bufferedID: Int?
@@ -33,7 +36,7 @@ final class AirPlay2Session {
     /// Whether the last tick brought sound.
     var sounds = false
     /// What reads, ticks and serves, owned by the receiver.
-    var tasks: [Task<Void, Never>] = []
+    var tasks: [Work] = []
 
     init(
         connection: Int, ports: RAOPDatagramPorts?, clock: AirPlay2SenderClock, events: SimulatedEventChannel,

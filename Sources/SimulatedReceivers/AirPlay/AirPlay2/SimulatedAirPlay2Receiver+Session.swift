@@ -157,7 +157,7 @@ extension SimulatedAirPlay2Receiver {
     ) async throws -> PropertyList {
         let dataPort: Int
         var controlPort: Int?
-        var data: (stream: SimulatedDataStream, server: Task<Void, Never>)?
+        var data: (stream: SimulatedDataStream, server: AirPlay2Session.Work)?
         switch request.kind {
         case .realtime(let format, let key, let control):
             guard let decoder = AirPlay2SoundDecoder(format, framesPerPacket: request.framesPerPacket) else {
@@ -207,7 +207,7 @@ extension SimulatedAirPlay2Receiver {
 
     private func openData(
         _ stream: SimulatedDataStream
-    ) async throws -> (stream: SimulatedDataStream, server: Task<Void, Never>, port: Int) {
+    ) async throws -> (stream: SimulatedDataStream, server: AirPlay2Session.Work, port: Int) {
         let (opened, continuation) = AsyncStream.makeStream(of: Int.self)
         let server = spawn { receiver in
             do {
@@ -333,7 +333,7 @@ extension SimulatedAirPlay2Receiver {
     /// Work of a session, ended with it.
     private func spawn(
         _ work: @escaping @Sendable (isolated SimulatedAirPlay2Receiver) async -> Void
-    ) -> Task<Void, Never> {
+    ) -> AirPlay2Session.Work {
         Task { await work(self) }
     }
 
