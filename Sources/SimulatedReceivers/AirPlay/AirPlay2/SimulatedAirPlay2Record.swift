@@ -45,6 +45,11 @@ public struct SimulatedAirPlay2Record: Sendable, Hashable {
         public var status: Int
         /// Whether it repeats the number of the question.
         public var repeatsSequence: Bool
+
+        public init(status: Int, repeatsSequence: Bool) {
+            self.status = status
+            self.repeatsSequence = repeatsSequence
+        }
     }
 
     /// Methods in the order they came, of POST and GET with the path.
