@@ -295,7 +295,8 @@ import Testing
         }
         // An exchange that was begun is over after any of them.
         for (name, body, _) in bodies {
-            var (line, secret) = try proven()
+            let (fresh, secret) = try proven()
+            var line = fresh
             _ = line.ask("/pair-setup", body)
             let after = line.ask("/pair-setup", .init(.state, [5]), .init(.encryptedData, introduction(secret)))
             // What is too long is not even looked at.
@@ -341,7 +342,6 @@ import Testing
     @Test("R6 the older pair-verify takes registered keys only, and no second step without the first")
     func malformedLegacyVerify() {
         var line = Line(.legacy(.open))
-        func body(_ word: [UInt8], _ rest: [UInt8]) -> [UInt8] { word + rest }
         let exchange = ExchangeKey.random()
         let key = SigningKey.random()
         let first = [1, 0, 0, 0] + exchange.publicKey + key.publicKey

@@ -4,6 +4,7 @@ import HomeKitPairing
 import NIOCore
 import NIOPosix
 import PeerSupport
+
 @testable import SimulatedReceivers
 
 /// A receiver that can be paired with and nothing else: HTTP and RTSP on one port, encrypted from where pairing says so.

@@ -65,7 +65,7 @@ extension PairingServer {
         } else {
             return abandonSetup(.error(.unavailable, state: 2), &book)
         }
-        if !isTransient || policy.password != nil, let closed = book.closed(policy, at: now) {
+        if isGuess(isTransient), let closed = book.closed(policy, at: now) {
             return abandonSetup(.error(closed.error, state: 2, retryAfter: closed.delay), &book)
         }
         if !isTransient, !book.claim(id, at: now) { return abandonSetup(.error(.busy, state: 2), &book) }
@@ -91,14 +91,14 @@ extension PairingServer {
             let session = server.session(with: clientKey), proof == session.clientProof
         else {
             var answer = abandonSetup(.error(.authentication, state: 4), &book)
-            answer.news += wrongTry(&book, at: now)
+            if isGuess(isTransient) { answer.news += wrongTry(&book, at: now) }
             return answer
         }
         var serverProof = session.serverProof
         if makes(.wrongProof, .setup4, &book) { serverProof[0] ^= 1 }
         var answer = PairingServerAnswer.items(TLV8.Item(.state, [4]), TLV8.Item(.proof, serverProof))
         if isTransient {
-            if policy.password != nil { book.countRightTry() }
+            if isGuess(isTransient) { book.countRightTry() }
             setup = .idle
             standing = .transient
             answer.secretEstablished = session.key
@@ -109,6 +109,9 @@ extension PairingServer {
         }
         return finish(.setup4, answer, &book)
     }
+
+    /// Whether there is a secret to be guessed: what stands for the code in transient pair-setup is none.
+    private func isGuess(_ isTransient: Bool) -> Bool { !isTransient || policy.password != nil }
 
     /// Counts it, and takes a code that was made for this pairing from the screen.
     func wrongTry(_ book: inout PairingServerBook, at now: Int64) -> [PairingServerNews] {
