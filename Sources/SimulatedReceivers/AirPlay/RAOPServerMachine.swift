@@ -115,7 +115,8 @@ struct RAOPServerMachine {
     }
 
     private mutating func perform(_ request: RTSPRequest, _ around: Surroundings) -> Answer {
-        if let status = pairing?.refusal { return refuse(status) }
+        // What it is may be asked by everybody.
+        if request.method != "GET", let status = pairing?.refusal { return refuse(status) }
         return switch request.method {
         case "OPTIONS": options(request, around)
         case "ANNOUNCE": announce(request, around)
