@@ -11,16 +11,17 @@ public struct DACPStatus: Sendable, Hashable {
     public var volumePercent: Int
     /// How the room is called.
     public var name: String
-    public var shuffle: Bool
-    public var repeatMode: AirPlayRepeatMode
+    /// Nil where it is not known, and not told then: shairport-sync 3.3.8 says back what it is told, as a command.
+    public var shuffle: Bool?
+    public var repeatMode: AirPlayRepeatMode?
     public var title: String?
     public var artist: String?
     public var album: String?
     public var durationMilliseconds: Int?
 
     public init(
-        playing: Playing = .stopped, volumePercent: Int = 0, name: String = "", shuffle: Bool = false,
-        repeatMode: AirPlayRepeatMode = .off, title: String? = nil, artist: String? = nil, album: String? = nil,
+        playing: Playing = .stopped, volumePercent: Int = 0, name: String = "", shuffle: Bool? = nil,
+        repeatMode: AirPlayRepeatMode? = nil, title: String? = nil, artist: String? = nil, album: String? = nil,
         durationMilliseconds: Int? = nil
     ) {
         self.playing = playing
@@ -42,8 +43,8 @@ public struct DACPStatus: Sendable, Hashable {
             switch name {
             case "dmcp.volume": DMAPItem("cmvo", volume)
             case "dacp.playerstate": DMAPItem("caps", playing.rawValue)
-            case "dacp.shufflestate": DMAPItem("cash", UInt8(shuffle ? 1 : 0))
-            case "dacp.repeatstate": DMAPItem("carp", UInt8(repeatMode.rawValue))
+            case "dacp.shufflestate": shuffleItem
+            case "dacp.repeatstate": repeatItem
             default: nil
             }
         }
@@ -53,10 +54,8 @@ public struct DACPStatus: Sendable, Hashable {
 
     /// The answer to `playstatusupdate`.
     public func update(revision: UInt32) -> DMAPItem {
-        var items = [
-            Self.done, DMAPItem("cmsr", revision), DMAPItem("caps", playing.rawValue),
-            DMAPItem("cash", UInt8(shuffle ? 1 : 0)), DMAPItem("carp", UInt8(repeatMode.rawValue)),
-        ]
+        var items = [Self.done, DMAPItem("cmsr", revision), DMAPItem("caps", playing.rawValue)]
+        items += [shuffleItem, repeatItem].compactMap(\.self)
         if let title { items.append(DMAPItem("cann", title)) }
         if let artist { items.append(DMAPItem("cana", artist)) }
         if let album { items.append(DMAPItem("canl", album)) }
@@ -78,6 +77,9 @@ public struct DACPStatus: Sendable, Hashable {
                     ]),
             ])
     }
+
+    private var shuffleItem: DMAPItem? { shuffle.map { DMAPItem("cash", UInt8($0 ? 1 : 0)) } }
+    private var repeatItem: DMAPItem? { repeatMode.map { DMAPItem("carp", UInt8($0.rawValue)) } }
 
     private static var done: DMAPItem { DMAPItem("mstt", UInt32(200)) }
 }

@@ -154,6 +154,17 @@ struct DACPRequestTests {
         #expect(unknown == .now(RTSPResponse(version: .http11, status: 501, reason: "Not Implemented")))
     }
 
+    @Test("shuffle and repeat that nobody knows are not told: shairport-sync would say them back as a command")
+    func unknownOrder() throws {
+        let desk = Desk()
+        desk.open(77)
+        let status = try body(desk.take(Self.request("playstatusupdate?revision-number=1"), waiter: 1).answer)
+        #expect(status["cash"] == nil)
+        #expect(status["carp"] == nil)
+        let asked = desk.take(Self.request("getproperty?properties=dacp.repeatstate"), waiter: 1).answer
+        #expect(asked == .now(RTSPResponse(version: .http11, status: 501, reason: "Not Implemented")))
+    }
+
     @Test("a question under the newest revision is answered when something changes, and not before")
     func waiting() throws {
         let desk = Desk()
