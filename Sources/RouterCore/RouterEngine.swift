@@ -329,11 +329,12 @@ public actor RouterEngine: RouterControlling {
             return RoomSelector(rooms: rooms, routes: registry.routes).resolve(selector)
         }
         // A browser calls itself complete once it has told what was announced before it began. A device that was turned on
-        // a moment ago comes after that, so a name that nobody has yet is given the whole time.
+        // a moment ago comes after that, so what nobody answers to yet is given the whole time.
         await waitForRoutes {
             switch answer() {
             case .exact(let room) where room.routes.count >= max(1, room.devices.count): true
             case .none: self.blind
+            case .exact(let room) where room.routes.isEmpty: self.blind
             case .exact, .prefix, .ambiguous: self.settled
             }
         }

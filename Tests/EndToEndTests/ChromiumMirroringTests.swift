@@ -53,15 +53,13 @@ struct ChromiumMirroringTests {
         func events(_ word: String) -> [Event] { events.filter { $0.event == word } }
     }
 
-    /// Runs `peers/chromium_mirroring.py`, from the start again where Chromium itself crashed, which says nothing of the
-    /// receiver; the third crash counts.
+    /// Runs `peers/chromium_mirroring.py`, and once more from the start where Chromium's process ended by itself: seen once,
+    /// in CI, for a reason that is not known. A second such end counts.
     private func run(_ arguments: [String]) async throws -> Outcome {
-        for _ in 1...2 {
-            let outcome = try await attempt(arguments)
-            guard outcome.report.crashed else { return outcome }
-            print("Chromium crashed (\(outcome.report.failed ?? "")), so it is run again. The end of its log:")
-            print(outcome.end)
-        }
+        let outcome = try await attempt(arguments)
+        guard outcome.report.crashed else { return outcome }
+        print("Chromium ended by itself (\(outcome.report.failed ?? "")), so it is run again. The end of its log:")
+        print(outcome.end)
         return try await attempt(arguments)
     }
 
@@ -98,12 +96,17 @@ struct ChromiumMirroringTests {
             end: lines.suffix(40).joined(separator: "\n"))
     }
 
-    private func expectTone(_ tone: Int, in outcome: Outcome) {
-        let heard = Recording.seconds(of: [tone], in: outcome.samples, rate: 48_000)[tone] ?? 0
+    /// The tone fills what Chromium sent. Looked at in steps of 10 ms, so that a packet that Chromium leaves out (on a busy
+    /// machine dozens of them) costs its own time only, and none of what was recorded around it.
+    private func expectTone(_ tone: Int, in outcome: Outcome, leftOut: Int = 0) {
+        let heard = Recording.seconds(of: [tone], in: outcome.samples, rate: 48_000, window: 0.01)[tone] ?? 0
         let recorded = Double(outcome.samples.count) / 96_000
-        print("heard \(tone) Hz for \(heard) s of \(recorded) s recorded")
+        let sent = recorded - Double(leftOut) / 48_000
+        let found = "heard \(tone) Hz for \(heard) s of \(recorded) s recorded, of which \(sent) s were sent"
+        print(found)
         #expect(recorded > 4)
-        #expect(heard > 0.8 * recorded, "\(heard) of \(recorded) s")
+        #expect(sent > 1, "\(found)")
+        #expect(heard > 0.8 * sent, "\(found)")
     }
 
     @Test(
@@ -121,7 +124,7 @@ struct ChromiumMirroringTests {
         let end = try #require(outcome.events("streamEnded").first)
         #expect(end.audio?.undecodable == 0 && end.video?.undecodable == 0)
         #expect((end.audio?.frames ?? 0) > 200)
-        expectTone(880, in: outcome)
+        expectTone(880, in: outcome, leftOut: end.unsentFrames ?? 0)
         // The first pictures may be of the page before it was drawn.
         let pictures = outcome.events("picture")
         let right = pictures.filter { picture in
@@ -153,7 +156,7 @@ struct ChromiumMirroringTests {
                 + "\(end.lostFrames ?? -1) samples lost, \(end.unsentFrames ?? -1) left out by Chromium")
         #expect((end.audio?.missed ?? .max) <= lost / 5)
         #expect(end.video?.undecodable == 0)
-        expectTone(660, in: outcome)
+        expectTone(660, in: outcome, leftOut: end.unsentFrames ?? 0)
         #expect(zip(outcome.events("picture").last?.mean ?? [], [200, 60, 40]).allSatisfy { abs($0 - $1) <= 10 })
     }
 

@@ -58,9 +58,12 @@ public enum Recording {
         return match
     }
 
-    /// Seconds that each tone sounded, in steps of a tenth, by its frequency in Hz.
-    public static func seconds(of tones: [Int], in samples: [Int16], rate: Int = 44_100) -> [Int: Double] {
-        let window = rate / 10
+    /// Seconds that each tone sounded, by its frequency in Hz, in steps of `window` seconds: where a step has more or less
+    /// than that tone, none of it counts.
+    public static func seconds(
+        of tones: [Int], in samples: [Int16], rate: Int = 44_100, window step: Double = 0.1
+    ) -> [Int: Double] {
+        let window = Int(Double(rate) * step)
         var result: [Int: Double] = [:]
         for start in stride(from: 0, to: samples.count / 2 - window, by: window) {
             var energy = 0.0
@@ -77,7 +80,7 @@ public enum Recording {
                     (previous, before) = (Double(samples[frame * 2]) + coefficient * previous - before, previous)
                 }
                 let power = previous * previous + before * before - coefficient * previous * before
-                if power * 2 / Double(window) > 0.8 * energy { result[tone, default: 0] += 0.1 }
+                if power * 2 / Double(window) > 0.8 * energy { result[tone, default: 0] += step }
             }
         }
         return result

@@ -189,7 +189,8 @@ struct RegistryAndRoomTests {
     @Test("C1 a name that nobody has when looking is called complete is waited for, and three seconds at most")
     func lateAnnouncement() async throws {
         let discovery = InMemoryDiscovery()
-        let house = House(browsing: discovery) { _, _ in [] }
+        let upstairs = Room(name: "Upstairs", devices: ["Den"], configured: true)
+        let house = House(rooms: [upstairs], browsing: discovery) { _, _ in [] }
         @Sendable func appear(_ name: String, _ host: String) {
             discovery.appear(
                 ServiceRecord(
@@ -208,6 +209,12 @@ struct RegistryAndRoomTests {
             appear("Lounge", "10.0.0.2")
             let names = try await playing.members.map(\.name)
             #expect(names == ["Lounge"])
+            // So is a room of the configuration of which no device is there yet.
+            async let above = house.play(["one"], in: ["Upstairs"])
+            await othersHaveRun()
+            appear("Den", "10.0.0.3")
+            let members = try await above.members.count
+            #expect(members == 1)
             let began = house.clock.now()
             let refusal = Refusal()
             let nobody = Task {
@@ -266,13 +273,14 @@ struct RegistryAndRoomTests {
     }
 }
 
-/// A backend whose endpoints have their id from the record, as a Cast device has.
+/// What a call that is still waited for was refused with.
 private actor Refusal {
     private(set) var error: RouterError?
 
     func set(_ error: RouterError?) { self.error = error }
 }
 
+/// A backend whose endpoints have their id from the record, as a Cast device has.
 private struct GroupProvider: RouteProvider {
     let base: FakeProvider
 

@@ -87,7 +87,7 @@ class DevTools:
                 return None
             chunk = os.read(self.back, 1 << 16)
             if not chunk:
-                raise Ended("Chromium ended with status %d" % self.process.wait(20))
+                raise self.ended()
             self.rest += chunk
         text, self.rest = self.rest.split(b"\0", 1)
         message = json.loads(text)
@@ -102,8 +102,18 @@ class DevTools:
         message = {"id": self.number, "method": method, "params": parameters}
         if session:
             message["sessionId"] = session
-        os.write(self.to, json.dumps(message).encode() + b"\0")
+        try:
+            os.write(self.to, json.dumps(message).encode() + b"\0")
+        except BrokenPipeError:
+            raise self.ended() from None
         return self.number
+
+    def ended(self):
+        """Its pipe is closed: how it ended, as far as that can be seen."""
+        try:
+            return Ended("Chromium ended with status %d" % self.process.wait(20))
+        except subprocess.TimeoutExpired:
+            return Ended("Chromium closed its pipe and still runs")
 
     def call(self, method, session=None, seconds=30, **parameters):
         number = self.send(method, session, **parameters)
@@ -132,7 +142,7 @@ class DevTools:
             try:
                 self.send("Browser.close")
                 self.process.wait(10)
-            except (OSError, subprocess.TimeoutExpired):
+            except (OSError, Ended, subprocess.TimeoutExpired):
                 self.process.kill()
                 self.process.wait()
 
