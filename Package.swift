@@ -41,6 +41,7 @@ let package = Package(
         .library(name: "RouterDaemon", targets: ["RouterDaemon"]),
         .library(name: "CastV2", targets: ["CastV2"]),
         .library(name: "AirPlay", targets: ["AirPlay"]),
+        .library(name: "HomeKitPairing", targets: ["HomeKitPairing"]),
         .library(name: "SimulatedReceivers", targets: ["SimulatedReceivers"]),
         .library(name: "RouterTestKit", targets: ["RouterTestKit"]),
     ],
@@ -61,6 +62,7 @@ let package = Package(
         // No pkgConfig: its -D_REENTRANT is a flag that SwiftPM warns of, and the headers need nothing else.
         .systemLibrary(name: "CAvahi", providers: [.apt(["libavahi-client-dev"])]),
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+        .systemLibrary(name: "CPlist", pkgConfig: "libplist-2.0", providers: [.apt(["libplist-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CAVCodec", pkgConfig: "libavcodec", providers: [.apt(["libavcodec-dev"])]),
         .target(name: "CPosix"),
@@ -71,7 +73,10 @@ let package = Package(
 
         // Wire
         module("CastV2", ["COpenSSL", nio, nioPosix, nioSSL, protobuf, logging]),
-        module("AirPlay", ["COpenSSL", "CSodium", nio, nioPosix, logging]),
+        module("HomeKitPairing", ["COpenSSL", "CSodium"]),
+        module(
+            "AirPlay",
+            ["HomeKitPairing", "CPlist", "COpenSSL", "CSodium", "CPosix", nio, nioPosix, protobuf, logging]),
         module("Pacing", ["CPosix"]),
         module(
             "Media",
@@ -83,7 +88,7 @@ let package = Package(
         // Adapters
         module("AvahiDiscovery", ["RouteModel", "RouteBackend", "CAvahi"]),
         module("CastBackend", ["RouteModel", "RouteBackend", "Pacing", "CastV2", logging]),
-        module("AirPlayBackend", ["RouteModel", "RouteBackend", "Pacing", "AirPlay", logging]),
+        module("AirPlayBackend", ["RouteModel", "RouteBackend", "Pacing", "AirPlay", "HomeKitPairing", logging]),
 
         // Engine
         module("RouterCore", ["RouteBackend", "RouteModel"]),
@@ -109,7 +114,8 @@ let package = Package(
         module(
             "SimulatedReceivers",
             [
-                "CastV2", "AirPlay", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL", "CSodium", nio,
+                "CastV2", "AirPlay", "HomeKitPairing", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL",
+                "CSodium", nio,
                 nioPosix, nioHTTP, nioSSL, protobuf, subprocess, logging,
             ]),
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),
@@ -127,12 +133,21 @@ let package = Package(
                 "PeerSupport", "CastBackend", "CastV2", "Media", "Pacing", "RouteBackend", "RouteModel",
                 "RouterTestKit", "SimulatedReceivers", logging,
             ]),
-        tests("AirPlayTests", ["AirPlay", "COpenSSL", nioEmbedded, nioTestUtils, nioPosix]),
+        tests(
+            "HomeKitPairingTests", ["HomeKitPairing", "AirPlay", "COpenSSL", "RouterTestKit", "PeerSupport"],
+            exclude: ["peers"]),
+        tests(
+            "AirPlayTests",
+            [
+                "AirPlay", "HomeKitPairing", "Pacing", "PeerSupport", "RouterTestKit", "COpenSSL", nio, nioEmbedded,
+                nioTestUtils, nioPosix, protobuf,
+            ]),
         tests("PacingTests", ["Pacing", "CPosix"]),
         tests(
             "AirPlayBackendTests",
             [
-                "AirPlayBackend", "AirPlay", "Pacing", "PeerSupport", "RouteBackend", "RouteModel", "RouterTestKit",
+                "AirPlayBackend", "AirPlay", "HomeKitPairing", "Pacing", "PeerSupport", "RouteBackend", "RouteModel",
+                "RouterTestKit",
                 "SimulatedReceivers",
             ]),
         tests(
@@ -159,14 +174,17 @@ let package = Package(
         tests(
             "SimulatedReceiversTests",
             [
-                "SimulatedReceivers", "CastV2", "AirPlay", "RouteBackend", "RouterTestKit", "COpenSSL", nio, nioPosix,
-                nioHTTP, nioSSL, protobuf,
-            ]),
+                "SimulatedReceivers", "CastV2", "AirPlay", "HomeKitPairing", "RouteBackend", "RouterTestKit",
+                "PeerSupport", "COpenSSL", nio, nioPosix, nioHTTP, nioSSL, protobuf,
+            ],
+            exclude: ["peers"]),
         tests(
             "EndToEndTests",
             [
-                "RouteModel", "RouteBackend", "RouterCore", "CastBackend", "Media", "RouterCommands", "RouterTestKit",
-                "SimulatedReceivers", "PeerSupport", "router", nio, nioPosix, nioHTTP, subprocess, logging,
+                "RouteModel", "RouteBackend", "RouterCore", "AirPlayBackend", "CastBackend", "Media", "Pacing",
+                "RouterCommands", "RouterTestKit", "SimulatedReceivers", "PeerSupport", "AirPlay", "router", nio,
+                nioPosix,
+                nioHTTP, subprocess, logging,
             ],
             exclude: ["peers"]),
     ]

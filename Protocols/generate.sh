@@ -8,11 +8,20 @@ plugin="$(swift build --show-bin-path)/protoc-gen-swift"
 [ -x "$plugin" ] || plugin="$(swift build --show-bin-path)/protoc-gen-swift-tool"
 out="$(mktemp -d)"
 trap 'rm -rf "$out"' EXIT
-protoc --plugin=protoc-gen-swift="$plugin" --swift_opt=Visibility=Public --swift_out="$out" \
-    -I Protocols/cast Protocols/cast/cast_channel.proto
-if [ "${1:-}" = --check ]; then
-    diff -u Sources/CastV2/Envelope/cast_channel.pb.swift "$out/cast_channel.pb.swift"
-else
-    mkdir -p Sources/CastV2/Envelope
-    cp "$out/cast_channel.pb.swift" Sources/CastV2/Envelope/
-fi
+# generate FOLDER FILE TARGET: Protocols/FOLDER/FILE.proto becomes Sources/TARGET/FILE.pb.swift.
+status=0
+generate() {
+    protoc --plugin=protoc-gen-swift="$plugin" --swift_opt=Visibility=Public --swift_out="$out" \
+        -I "Protocols/$1" "Protocols/$1/$2.proto"
+    if [ "$check" = yes ]; then
+        diff -u "Sources/$3/$2.pb.swift" "$out/$2.pb.swift" || status=1
+    else
+        mkdir -p "Sources/$3"
+        cp "$out/$2.pb.swift" "Sources/$3/"
+    fi
+}
+check=no
+if [ "${1:-}" = --check ]; then check=yes; fi
+generate cast cast_channel CastV2/Envelope
+generate mrp mrp AirPlay/MRP
+exit $status

@@ -17,7 +17,7 @@ packages=(
     ca-certificates git pkg-config binutils libc6-dev libgcc-12-dev libstdc++-12-dev zlib1g-dev libxml2 libcurl4
     libncurses6 libsqlite3-0 tzdata
     # libraries
-    libavahi-client-dev libssl-dev libsodium-dev libavcodec-dev libsqlite3-dev
+    libavahi-client-dev libssl-dev libsodium-dev libplist-dev libavcodec-dev libsqlite3-dev
     # programs that the router calls or talks to
     ffmpeg avahi-daemon dbus procps
     # namespaces for the demo's house
@@ -25,6 +25,8 @@ packages=(
 )
 testing=(
     shairport-sync vlc-bin vlc-plugin-base avahi-utils nftables openssl curl protobuf-compiler python3 python3-venv
+    # clocks, and the monitor of a sink
+    linuxptp pulseaudio pulseaudio-utils
     # a sender that verifies devices, and a screen for it
     chromium xvfb
 )

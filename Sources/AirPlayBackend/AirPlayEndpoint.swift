@@ -22,22 +22,38 @@ enum AirPlayEndpoint {
         let name = uri.query["name"].flatMap { $0.isEmpty ? nil : $0 } ?? uri.host
         let raop = uri.scheme == "raop"
         let port = uri.port ?? (raop ? 5000 : 7000)
-        let advertisement = RAOPAdvertisement(txt: uri.query, stated: true)
         let kind: RouteProtocol = raop ? .raop : .airplay2
         let key = "\(uri.scheme)://\(uri.host):\(port)"
-        let endpoint = Endpoint(
+        var endpoint = Endpoint(
             id: EndpointID(rawValue: "\(kind.rawValue):\(key.lowercased())"), protocol: kind, name: name,
-            host: uri.host, port: port, model: advertisement.model, firmware: advertisement.firmware,
-            strongKeys: [StrongKey(.statedURI, key)], access: advertisement.passwordRequired ? .password : .open,
-            facts: uri.query, origin: .stated,
-            capabilities: raop ? capabilities(advertisement) : unavailable(.airplay2))
-        if raop { _ = try RAOPPlan(endpoint: endpoint) }
+            host: uri.host, port: port, strongKeys: [StrongKey(.statedURI, key)], facts: uri.query, origin: .stated)
+        if raop {
+            let advertisement = RAOPAdvertisement(txt: uri.query, stated: true)
+            endpoint.model = advertisement.model
+            endpoint.firmware = advertisement.firmware
+            endpoint.access = advertisement.passwordRequired ? .password : .open
+            endpoint.capabilities = capabilities(advertisement)
+            _ = try RAOPPlan(endpoint: endpoint)
+        } else {
+            let facts = AirPlay2Facts(txt: uri.query)
+            endpoint.model = facts.model
+            endpoint.firmware = uri.query["fv"]
+            endpoint.access = facts.access
+            endpoint.capabilities = capabilities(facts)
+            try AirPlay2Plan.check(wishes: uri.query, of: name)
+        }
         return endpoint
     }
 
+    /// The fact that holds the addresses of a device beside its `host`, with commas between. Keys of records are in lower
+    /// case, so it is nobody's.
+    static let otherAddresses = "otherAddresses"
+
     /// Why an endpoint of this protocol cannot be played on.
     static func unsupportedReason(_ kind: RouteProtocol) -> String {
-        "\(kind.displayName) is not supported by this version"
+        kind == .airplay2
+            ? "this service does not offer AirPlay 2; the device may have an AirPlay 1 service beside it"
+            : "\(kind.displayName) is not supported by this version"
     }
 
     private static func raop(_ record: ServiceRecord, host: String) -> Endpoint {
@@ -60,25 +76,19 @@ enum AirPlayEndpoint {
     private static func airPlay(_ record: ServiceRecord, host: String) -> Endpoint {
         let txt = record.txt
         let mac = txt["deviceid"].flatMap(macKey)
-        let features =
-            (txt["features"] ?? txt["ft"]).flatMap(AirPlayFeatures.init(text:))
-            ?? txt["fex"].flatMap(AirPlayFeatures.init(extendedText:)) ?? []
-        let flags = (txt["flags"] ?? txt["sf"]).flatMap(AirPlayStatusFlags.init(text:)) ?? []
-        // Without AirPlay 2 the record speaks of video and photos; audio has a record of its own.
-        let video = !features.supportsAirPlay2 && !features.isDisjoint(with: [.videoV1, .photo])
-        let kind: RouteProtocol = video ? .airplayVideo : .airplay2
-        var access = RouteAccess.open
-        if flags.contains(.passwordRequired) || txt["pw"] == "1" || txt["pw"]?.lowercased() == "true" {
-            access = .password
-        }
-        if flags.contains(.pinRequired) { access = .pin }
-        if flags.contains(.oneTimePairingRequired) { access = .pairingNeeded }
+        let told = AirPlay2Facts(txt: txt)
+        let kind: RouteProtocol = told.videoOnly ? .airplayVideo : .airplay2
+        let group = AirPlayGroup(txt: txt)
+        var facts = txt.merging(group?.facts ?? [:]) { $1 }
+        facts[otherAddresses] = record.addresses.count > 1 ? record.addresses.dropFirst().joined(separator: ",") : nil
+        let usable = told.features?.supportsAirPlay2 == true
         return Endpoint(
             id: EndpointID(rawValue: "\(kind.rawValue):\(mac ?? record.key.name.lowercased())"), protocol: kind,
-            name: record.key.name, host: host, port: record.port, model: txt["model"],
+            name: record.key.name, host: host, port: record.port, model: told.model,
             firmware: txt["fv"] ?? txt["srcvers"], strongKeys: keys(mac: mac, publicKey: txt["pk"]),
-            deviceType: deviceType(txt["model"]), kind: txt["tsid"] == nil ? .device : .stereoPair, access: access,
-            facts: txt, origin: .discovered, interface: record.interface, capabilities: unavailable(kind))
+            deviceType: deviceType(told.model), kind: group.map { $0.stereoPair ? .stereoPair : .group } ?? .device,
+            access: told.access, facts: facts, origin: .discovered, interface: record.interface,
+            capabilities: usable ? capabilities(told) : unavailable(kind))
     }
 
     private static func keys(mac: String?, publicKey: String?) -> [StrongKey] {
@@ -108,19 +118,29 @@ enum AirPlayEndpoint {
         return .unknown
     }
 
+    private static let pushed: [RouteCapability] = [
+        .playsSenderOnlyFiles, .playAudioStream, .pause, .seek, .seekRelative, .gapless, .volumeDevice, .mute,
+        .groupMember,
+    ]
+
     private static func capabilities(_ advertisement: RAOPAdvertisement) -> RouteCapabilities {
-        var result = RouteCapabilities(
-            available: [
-                .playsSenderOnlyFiles, .playAudioStream, .pause, .seek, .seekRelative, .gapless, .volumeDevice, .mute,
-                .groupMember,
-            ], sync: .tight)
-        if advertisement.metadataKinds.contains(.text) { result[.metadataPush] = .available }
-        if advertisement.metadataKinds.contains(.artwork) { result[.artwork] = .available }
+        var result = capabilities(drawing: advertisement.metadataKinds)
         if advertisement.encryption == nil {
             result[.playAudioStream] = .unavailable(reason: "it takes only audio protected by FairPlay")
         } else if advertisement.codec == nil {
             result[.playAudioStream] = .unavailable(reason: "it takes neither Apple Lossless nor PCM")
         }
+        return result
+    }
+
+    private static func capabilities(_ facts: AirPlay2Facts) -> RouteCapabilities {
+        capabilities(drawing: facts.metadataKinds)
+    }
+
+    private static func capabilities(drawing kinds: Set<RAOPAdvertisement.MetadataKind>) -> RouteCapabilities {
+        var result = RouteCapabilities(available: pushed, sync: .tight)
+        if kinds.contains(.text) { result[.metadataPush] = .available }
+        if kinds.contains(.artwork) { result[.artwork] = .available }
         return result
     }
 

@@ -12,6 +12,13 @@ enum AirPlayErrors {
             scope: .route, retry: .later)
     }
 
+    /// The system gave us no socket.
+    static func noSocket(_ error: any Error, endpoint: Endpoint) -> RouterError {
+        RouterError(
+            .internal, "no UDP socket could be opened for \(endpoint.name)",
+            hint: "Check the limits on open files and on the network", scope: .route, causes: ["\(error)"])
+    }
+
     static func routerError(_ error: RAOPError, endpoint: Endpoint) -> RouterError {
         let name = endpoint.name
         switch error {

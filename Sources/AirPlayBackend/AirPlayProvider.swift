@@ -4,24 +4,33 @@ import Pacing
 import RouteBackend
 import RouteModel
 
-/// AirPlay for the engine: reads the records of `_raop._tcp` and `_airplay._tcp`, and opens RAOP sessions.
+/// AirPlay for the engine: reads the records of `_raop._tcp` and `_airplay._tcp`, opens sessions of both generations, and
+/// pairs.
 public struct AirPlayProvider: RouteProvider {
     private let clock: any HostClock
     private let pacer: Pacer
     private let publicKey: RAOPPublicKey
     private let logger: Logger
+    private let clockKeeper: AirPlayClockKeeper
+    private let remotes: AirPlayRemoteControl?
 
     /// - Parameters:
     ///   - pacer: the process's one sending thread.
+    ///   - remotes: where devices' buttons are heard; nil: nowhere.
     ///   - publicKey: whom RSA receivers' keys are wrapped for; tests have a pair of their own.
+    ///   - clockPorts: of the clock that AirPlay 2 receivers follow; real ones know the standard's only.
     public init(
         clock: any HostClock, pacer: Pacer, publicKey: RAOPPublicKey = .airPortExpress,
+        clockPorts: PTPPorts = .standard,
+        remotes: AirPlayRemoteControl? = nil,
         logger: Logger = Logger(label: "router.airplay") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.clock = clock
         self.pacer = pacer
         self.publicKey = publicKey
         self.logger = logger
+        clockKeeper = AirPlayClockKeeper(ports: clockPorts)
+        self.remotes = remotes
     }
 
     public var family: RouteFamily { .airplay }
@@ -33,98 +42,68 @@ public struct AirPlayProvider: RouteProvider {
     public func endpoint(from uri: DeviceURI) throws -> Endpoint { try AirPlayEndpoint.endpoint(from: uri) }
 
     public func open(_ endpoint: Endpoint, options: OpenOptions) async throws -> any RouteSession {
-        guard endpoint.protocol == .raop else {
-            throw RouterError(
-                .unsupported,
-                "\(endpoint.name) is reached by \(endpoint.protocol.displayName), and "
-                    + "\(AirPlayEndpoint.unsupportedReason(endpoint.protocol))",
-                hint: "Use the device's AirPlay 1 (RAOP) service or Google Cast where it has one", scope: .route)
+        let session: AirPlayRouteSession
+        do {
+            switch endpoint.protocol {
+            case .raop: session = try await openRAOP(endpoint, options)
+            case .airplay2:
+                let opening = AirPlay2Opening(
+                    endpoint: endpoint, plan: try AirPlay2Plan(endpoint: endpoint), options: options,
+                    sender: AirPlaySender(identity: options.identity), clock: clock, pacer: pacer,
+                    clockKeeper: clockKeeper, remotes: remotes, logger: logger)
+                session = try await opening.open()
+            default:
+                throw RouterError(
+                    .unsupported,
+                    "\(endpoint.name) is reached by \(endpoint.protocol.displayName), and "
+                        + "\(AirPlayEndpoint.unsupportedReason(endpoint.protocol))",
+                    hint: "Use the device's AirPlay audio service or Google Cast where it has one", scope: .route)
+            }
+        } catch let error as RouterError where !Task.isCancelled {
+            throw error
+        } catch {
+            throw Self.cancelled(endpoint)
         }
-        let plan = try RAOPPlan(endpoint: endpoint)
+        guard !Task.isCancelled else {
+            await session.end(.stop)
+            throw Self.cancelled(endpoint)
+        }
+        return session
+    }
+
+    public func pairing(with endpoint: Endpoint, options: OpenOptions) async throws -> any PairingFlow {
+        try AirPlayPairingFlow(endpoint: endpoint, options: options)
+    }
+
+    public func unpair(_ endpoint: Endpoint, options: OpenOptions) async throws {
+        try await AirPlayPairing.forget(endpoint, options)
+    }
+
+    private func openRAOP(_ endpoint: Endpoint, _ options: OpenOptions) async throws -> AirPlayRouteSession {
+        let opening = RAOPOpening(
+            endpoint: endpoint, plan: try RAOPPlan(endpoint: endpoint), publicKey: publicKey, options: options,
+            clock: clock, pacer: pacer, logger: logger, remotes: remotes)
         options.phase("connecting")
         let connection: RTSPConnection
         do {
             connection = try await RTSPConnection.connect(
                 host: endpoint.host, port: endpoint.port, password: options.password?.revealed)
         } catch {
-            guard !Task.isCancelled else { throw Self.cancelled(endpoint) }
             throw AirPlayErrors.opening(error, endpoint: endpoint)
         }
         do {
             return try await withTaskCancellationHandler {
-                let session = try await AirPlayRouteSession.open(
-                    on: connection, endpoint: endpoint, plan: plan, publicKey: publicKey, options: options,
-                    clock: clock, pacer: pacer, logger: logger)
-                if Task.isCancelled {
-                    await session.end(.stop)
-                    throw CancellationError()
-                }
-                return session
+                try await opening.open(on: connection)
             } onCancel: {
                 connection.abort()
             }
-        } catch let error as RouterError where !Task.isCancelled {
-            throw error
         } catch {
             await connection.close()
-            throw Self.cancelled(endpoint)
+            throw error
         }
     }
 
     private static func cancelled(_ endpoint: Endpoint) -> RouterError {
         RouterError(.cancelled, "connecting to \(endpoint.name) was cancelled", scope: .route)
-    }
-}
-
-/// How a session on this endpoint is to be made.
-struct RAOPPlan: Sendable {
-    var advertisement: RAOPAdvertisement
-    var codec: AudioPacketFormat.Codec
-    var encryption: RAOPEncryptionChoice
-    /// Frames from sending to hearing, including what the device adds.
-    var leadFrames: Int
-
-    static let sampleRate = 44_100
-    static let framesPerPacket = 352
-
-    /// Throws `unsupported` or `configuration`.
-    init(endpoint: Endpoint) throws {
-        advertisement = RAOPAdvertisement(txt: endpoint.facts, stated: endpoint.origin == .stated)
-        guard let encryption = advertisement.encryption else {
-            throw RouterError(
-                .unsupported,
-                "\(endpoint.name) takes only audio protected by FairPlay, which only Apple's devices make",
-                hint: "Use Google Cast where the device has it", scope: .route)
-        }
-        guard let codec = advertisement.codec else {
-            throw RouterError(
-                .unsupported, "\(endpoint.name) takes neither Apple Lossless nor PCM",
-                hint: "Use Google Cast where the device has it", scope: .route)
-        }
-        self.encryption = encryption
-        self.codec = codec == .appleLossless ? .alac : .l16
-        leadFrames = try Self.lead(endpoint)
-    }
-
-    var format: AudioPacketFormat {
-        AudioPacketFormat(
-            codec: codec, sampleRate: Self.sampleRate, channels: 2, framesPerPacket: Self.framesPerPacket)
-    }
-
-    var leadNanoseconds: Int64 { MediaTime(frames: Int64(leadFrames), sampleRate: Self.sampleRate).nanoseconds }
-
-    var codecDescription: RAOPSessionDescription.Codec {
-        codec == .alac ? .appleLossless(.init()) : .l16(sampleRate: Self.sampleRate, channels: 2)
-    }
-
-    /// Two seconds, as iTunes has: enough to ask for lost packets again.
-    private static func lead(_ endpoint: Endpoint) throws -> Int {
-        guard let text = endpoint.facts["latency"] else { return 2 * sampleRate }
-        guard let milliseconds = Int(text), (500...8000).contains(milliseconds) else {
-            throw RouterError(
-                .configuration, "the latency of \(endpoint.name) is “\(text)”, and must be 500 to 8000 milliseconds",
-                hint: "Leave it out for the usual 2000", scope: .route)
-        }
-        return milliseconds * sampleRate / 1000
     }
 }

@@ -2,6 +2,9 @@
 #include "cposix.h"
 
 #include <errno.h>
+#include <linux/errqueue.h>
+#include <linux/net_tstamp.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -73,4 +76,96 @@ void cposix_use_fine_timers(void) {
 
 void cposix_name_thread(const char *name) {
     pthread_setname_np(pthread_self(), name);
+}
+
+int cposix_use_timestamps(int socket, int family, int departures) {
+    int stamps = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE;
+    int on = 1;
+    if (departures) {
+        stamps |= SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY;
+    }
+    if (setsockopt(socket, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof stamps) != 0) {
+        return -1;
+    }
+    return family == AF_INET6 ? setsockopt(socket, IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof on)
+                              : setsockopt(socket, IPPROTO_IP, IP_RECVERR, &on, sizeof on);
+}
+
+/// The kernel stamps by CLOCK_REALTIME, which may step: both clocks are read at once to carry a fresh stamp over.
+static int64_t monotonic_of_stamp(const struct timespec *stamp) {
+    struct timespec real;
+    int64_t before = cposix_monotonic_nanoseconds();
+    clock_gettime(CLOCK_REALTIME, &real);
+    int64_t after = cposix_monotonic_nanoseconds();
+    int64_t age = ((int64_t)real.tv_sec - stamp->tv_sec) * 1000000000 + (real.tv_nsec - stamp->tv_nsec);
+    return before + (after - before) / 2 - age;
+}
+
+static const struct timespec *software_stamp(struct cmsghdr *control) {
+    if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_TIMESTAMPING) {
+        return NULL;
+    }
+    const struct scm_timestamping *stamps = (const struct scm_timestamping *)CMSG_DATA(control);
+    return stamps->ts[0].tv_sec || stamps->ts[0].tv_nsec ? &stamps->ts[0] : NULL;
+}
+
+ssize_t cposix_receive_stamped(int socket, void *buffer, size_t length, struct sockaddr_storage *source,
+                               int64_t *arrival) {
+    _Alignas(struct cmsghdr) char control[256];
+    struct iovec vector = {.iov_base = buffer, .iov_len = length};
+    struct msghdr message = {
+        .msg_name = source,
+        .msg_namelen = sizeof *source,
+        .msg_iov = &vector,
+        .msg_iovlen = 1,
+        .msg_control = control,
+        .msg_controllen = sizeof control,
+    };
+    ssize_t count = recvmsg(socket, &message, MSG_DONTWAIT | MSG_TRUNC);
+    if (count < 0) {
+        return -1;
+    }
+    int64_t now = cposix_monotonic_nanoseconds();
+    *arrival = now;
+    for (struct cmsghdr *each = CMSG_FIRSTHDR(&message); each; each = CMSG_NXTHDR(&message, each)) {
+        const struct timespec *stamp = software_stamp(each);
+        if (stamp) {
+            int64_t stamped = monotonic_of_stamp(stamp);
+            if (stamped <= now && now - stamped < 1000000000) {
+                *arrival = stamped;
+            }
+        }
+    }
+    return count;
+}
+
+int cposix_take_news(int socket, cposix_socket_news *news) {
+    _Alignas(struct cmsghdr) char control[512];
+    char payload[64];
+    struct iovec vector = {.iov_base = payload, .iov_len = sizeof payload};
+    struct msghdr message = {
+        .msg_name = &news->destination,
+        .msg_namelen = sizeof news->destination,
+        .msg_iov = &vector,
+        .msg_iovlen = 1,
+        .msg_control = control,
+        .msg_controllen = sizeof control,
+    };
+    memset(news, 0, sizeof *news);
+    if (recvmsg(socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
+        return 0;
+    }
+    for (struct cmsghdr *each = CMSG_FIRSTHDR(&message); each; each = CMSG_NXTHDR(&message, each)) {
+        const struct timespec *stamp = software_stamp(each);
+        if (stamp) {
+            news->departure = monotonic_of_stamp(stamp);
+        } else if ((each->cmsg_level == IPPROTO_IP && each->cmsg_type == IP_RECVERR) ||
+                   (each->cmsg_level == IPPROTO_IPV6 && each->cmsg_type == IPV6_RECVERR)) {
+            const struct sock_extended_err *error = (const struct sock_extended_err *)CMSG_DATA(each);
+            if (error->ee_origin == SO_EE_ORIGIN_ICMP || error->ee_origin == SO_EE_ORIGIN_ICMP6) {
+                news->error = (int)error->ee_errno;
+            }
+        }
+    }
+    return 1;
 }

@@ -5,6 +5,8 @@ public struct MediaConfiguration: Sendable {
     /// A program's path, or its name to be looked for in `PATH`.
     public var ffmpeg: String
     public var ffprobe: String
+    /// PulseAudio's recorder, for live input.
+    public var parec = "parec"
     /// The port that receivers fetch from, kept over restarts so that a device's URL stays valid. When it is taken the
     /// next free one above it is used; 0 lets the system choose.
     public var serverPort: Int

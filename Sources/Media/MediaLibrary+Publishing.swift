@@ -15,6 +15,10 @@ extension MediaLibrary {
         switch item.source {
         case .file(let path): return try await publish(path, item, token, receiver, requirements)
         case .url(let text): return try await publish(address: text, item, token, receiver, requirements)
+        case .live:
+            throw RouterError(
+                .mediaUnsupported, "“\(item.source.label)” is live input, which a receiver cannot fetch",
+                hint: "Play it by AirPlay, or with --via cast-streaming", scope: .item)
         }
     }
 

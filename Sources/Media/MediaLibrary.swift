@@ -15,6 +15,7 @@ public actor MediaLibrary: MediaPreparing {
     let clock: any HostClock
     let logger: Logger
     private let ffmpeg: MediaTool
+    private let parec: MediaTool
     private let probe: MediaProbe
     private let artworkReader: ArtworkReader
     let subtitles: SubtitleStore
@@ -50,6 +51,9 @@ public actor MediaLibrary: MediaPreparing {
         self.clock = clock
         self.logger = logger
         ffmpeg = MediaTool(program: configuration.ffmpeg, clock: clock)
+        parec = MediaTool(
+            program: configuration.parec, clock: clock, package: "pulseaudio-utils",
+            variables: ["XDG_RUNTIME_DIR", "PULSE_SERVER", "PULSE_COOKIE", "PULSE_RUNTIME_PATH", "XDG_CONFIG_HOME"])
         probe = MediaProbe(
             tool: MediaTool(program: configuration.ffprobe, clock: clock), seconds: configuration.probeSeconds)
         artworkReader = ArtworkReader(tool: ffmpeg, seconds: configuration.probeSeconds)
@@ -96,6 +100,12 @@ public actor MediaLibrary: MediaPreparing {
     }
 
     public func facts(_ source: MediaSource) async throws -> MediaFacts {
+        if case .live(let input) = source {
+            // Nothing can be looked into that is heard once.
+            return MediaFacts(
+                metadata: MediaMetadata(kind: .music, title: input.label), duration: nil,
+                contentType: ContentType.unknown, hasAudio: true, hasVideo: false, live: true, hasArtwork: false)
+        }
         let known = try await finding(source)
         let finding = known.finding
         return MediaFacts(
@@ -153,7 +163,7 @@ public actor MediaLibrary: MediaPreparing {
         guard !stopped else { throw Self.closed }
         let buffer = FeedBuffer(
             aheadSeconds: configuration.decodeAheadSeconds, retainedSeconds: configuration.retainedSeconds)
-        let decoder = FeedDecoder(tool: ffmpeg, buffer: buffer, events: events)
+        let decoder = FeedDecoder(tool: ffmpeg, capture: parec, buffer: buffer, events: events)
         let number = nextFeed
         nextFeed += 1
         let task = Task { [weak self] in

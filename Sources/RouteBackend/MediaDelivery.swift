@@ -96,6 +96,8 @@ public struct AudioPacketFormat: Sendable, Hashable {
         case alac
         /// Signed 16-bit PCM, big-endian, interleaved.
         case l16
+        /// AAC-LC, each packet one access unit of 1024 frames without a header.
+        case aac
         /// Opus, each packet one frame of it; 48,000 Hz.
         case opus
     }
@@ -104,12 +106,16 @@ public struct AudioPacketFormat: Sendable, Hashable {
     public var sampleRate: Int
     public var channels: Int
     public var framesPerPacket: Int
+    /// Bits of a sample, 16 or 24, for codecs that keep them all.
+    public var bitDepth: Int
     /// Bits per second, for codecs that have a choice; nil: what is good enough for anybody.
     public var bitRate: Int?
 
     public init(
-        codec: Codec, sampleRate: Int = 44_100, channels: Int = 2, framesPerPacket: Int = 352, bitRate: Int? = nil
+        codec: Codec, sampleRate: Int = 44_100, channels: Int = 2, framesPerPacket: Int = 352, bitDepth: Int = 16,
+        bitRate: Int? = nil
     ) {
+        self.bitDepth = bitDepth
         self.bitRate = bitRate
         self.codec = codec
         self.sampleRate = sampleRate

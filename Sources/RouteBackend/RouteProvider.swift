@@ -63,6 +63,13 @@ public protocol RouteProvider: Sendable {
     /// and nothing that plays is touched.
     func find(_ items: Set<MediaToken>, on endpoint: Endpoint, within limit: Int64, options: OpenOptions) async
         -> String?
+
+    /// A pairing with a device that asks for one, not begun yet. Throws `unsupported` where there is none.
+    func pairing(with endpoint: Endpoint, options: OpenOptions) async throws -> any PairingFlow
+
+    /// Tells a device to forget us, by the credentials in `options`. What is kept here is the caller's to remove, also
+    /// where this throws.
+    func unpair(_ endpoint: Endpoint, options: OpenOptions) async throws
 }
 
 extension RouteProvider {
@@ -71,6 +78,12 @@ extension RouteProvider {
     public func find(
         _ items: Set<MediaToken>, on endpoint: Endpoint, within limit: Int64, options: OpenOptions
     ) async -> String? { nil }
+
+    public func pairing(with endpoint: Endpoint, options: OpenOptions) async throws -> any PairingFlow {
+        throw RouterError(.unsupported, "\(endpoint.name) needs no pairing", hint: "Just play to it", scope: .route)
+    }
+
+    public func unpair(_ endpoint: Endpoint, options: OpenOptions) async throws {}
 }
 
 /// What a backend is given beside the endpoint.
@@ -90,11 +103,16 @@ public struct OpenOptions: Sendable {
     public var rejoin: String?
     /// False where the session is opened only to end what `rejoin` names: where that is gone, nothing is started.
     public var launches: Bool
+    /// What an earlier pairing with this device gave.
+    public var credentials: DeviceCredentials?
+    /// Who we are towards devices that keep a list.
+    public var identity: InstallationIdentity?
 
     public init(
         phase: @escaping @Sendable (String) -> Void = { _ in }, password: Secret? = nil, learnt: [String: String] = [:],
         learn: @escaping @Sendable (String, String) async -> Void = { _, _ in }, senderName: String = "router",
-        rejoin: String? = nil, launches: Bool = true
+        rejoin: String? = nil, launches: Bool = true, credentials: DeviceCredentials? = nil,
+        identity: InstallationIdentity? = nil
     ) {
         self.phase = phase
         self.password = password
@@ -103,6 +121,8 @@ public struct OpenOptions: Sendable {
         self.senderName = senderName
         self.rejoin = rejoin
         self.launches = launches
+        self.credentials = credentials
+        self.identity = identity
     }
 }
 
@@ -127,6 +147,10 @@ public protocol RouteSession: Sendable {
 
     /// Latest state, the full current value first; finishes when the session has ended or failed.
     func updates() -> AsyncStream<RouteSessionUpdate>
+
+    /// What people do at the device or at its remote, as commands to us; volume changes are in `updates`. One reader;
+    /// finishes with the session.
+    func deviceCommands() -> AsyncStream<RemoteCommand>
 
     /// Readies `media` and, with `autoplay`, starts it. Without, the device holds it paused until `play`.
     ///
@@ -167,6 +191,8 @@ public protocol RouteSession: Sendable {
 
 extension RouteSession {
     public var delivered: DeliveryStatistics? { nil }
+
+    public func deviceCommands() -> AsyncStream<RemoteCommand> { AsyncStream { $0.finish() } }
 
     public func setUpcoming(_ items: [PullMedia]) async throws {}
 
@@ -259,6 +285,8 @@ public struct RouteSessionUpdate: Sendable, Hashable {
     public var streamVolume: VolumeState?
     /// How the device's own queue goes on after its last item.
     public var repeatMode: RepeatMode?
+    /// Whether it is known to be heard; nil where the backend does not judge it.
+    public var proof: PlayingProof?
 
     public init(
         connection: ConnectionState = .connected, media: MediaState = .none, stopReason: StopReason? = nil,

@@ -48,6 +48,13 @@ public struct Endpoint: Codable, Sendable, Hashable, Identifiable {
         self.capabilities = capabilities
     }
 
+    /// What devices have in common that are one for people, a stereo pair for one: their endpoints are one route, and all
+    /// of them are sent to. The backend puts it into the facts as `groupID`, with `kind` saying what they are together.
+    public var groupID: String? { facts["groupID"].flatMap { $0.isEmpty ? nil : $0 } }
+
+    /// What such devices are called together: `groupName` of the facts.
+    public var groupName: String? { facts["groupName"].flatMap { $0.isEmpty ? nil : $0 } }
+
     /// `host:port`, with brackets round an IPv6 address.
     public var address: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
@@ -102,6 +109,7 @@ public enum RouteKind: String, Codable, Sendable, Hashable {
     case group
     /// A set made by the router.
     case set
+    /// Two devices that are one: see `Endpoint.groupID`.
     case stereoPair
     case virtual
 }

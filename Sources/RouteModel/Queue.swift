@@ -6,6 +6,8 @@ public enum MediaSource: Codable, Sendable, Hashable {
     case file(path: String)
     /// An `http`, `https` or other network address.
     case url(String)
+    /// Sound that comes in as it is made.
+    case live(LiveInput)
 
     /// A person's name for it: the file's or the last path component.
     public var label: String {
@@ -14,6 +16,7 @@ public enum MediaSource: Codable, Sendable, Hashable {
         case .url(let text):
             // A query, or a user name and password, may hold a secret and is never shown.
             Self.withoutUser(text.prefix { $0 != "?" })
+        case .live(let input): input.label
         }
     }
 
@@ -24,12 +27,14 @@ public enum MediaSource: Codable, Sendable, Hashable {
         return String(text[..<scheme.upperBound] + text[text.index(after: user)...])
     }
 
-    private enum CodingKeys: String, CodingKey { case file, url }
+    private enum CodingKeys: String, CodingKey { case file, url, live }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         if let path = try container.decodeIfPresent(String.self, forKey: .file) {
             self = .file(path: path)
+        } else if let input = try container.decodeIfPresent(LiveInput.self, forKey: .live) {
+            self = .live(input)
         } else {
             self = .url(try container.decode(String.self, forKey: .url))
         }
@@ -40,6 +45,7 @@ public enum MediaSource: Codable, Sendable, Hashable {
         switch self {
         case .file(let path): try container.encode(path, forKey: .file)
         case .url(let text): try container.encode(text, forKey: .url)
+        case .live(let input): try container.encode(input, forKey: .live)
         }
     }
 }

@@ -20,6 +20,8 @@ public enum RemoteCommand: Codable, Sendable, Hashable {
     case jump(ItemID)
     /// Puts what is to come into a random order, or back into the original one.
     case shuffle(Bool)
+    /// The other of the two, as a button without a state asks.
+    case toggleShuffle
     case repeatMode(RepeatMode)
     /// These tracks of the item and no others, by the ids that the member lists.
     case selectTracks([Int])
@@ -57,6 +59,25 @@ public enum CommandOutcome: Codable, Sendable, Hashable {
         case .succeeded, .accepted, .unverified: false
         default: true
         }
+    }
+}
+
+/// A command, who asked, and how it ended.
+public struct CommandReport: Codable, Sendable, Hashable {
+    public var id: CommandID
+    public var session: SessionID
+    public var command: RemoteCommand
+    public var origin: CommandOrigin
+    public var outcome: CommandOutcome
+
+    public init(
+        id: CommandID, session: SessionID, command: RemoteCommand, origin: CommandOrigin, outcome: CommandOutcome
+    ) {
+        self.id = id
+        self.session = session
+        self.command = command
+        self.origin = origin
+        self.outcome = outcome
     }
 }
 

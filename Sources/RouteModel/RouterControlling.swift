@@ -44,6 +44,17 @@ public protocol RouterControlling: Sendable {
     /// was; `cancelled` where the session was ended meanwhile.
     func transfer(session: SessionID?, to rooms: [String]) async throws -> TransferResult
 
+    /// Adds rooms to what a session (nil: the only one) plays: they come in on its beat, while the others play on. What
+    /// such a room played before, in another session, is left there for the other rooms of that one.
+    ///
+    /// Returns once the rooms play, or have failed and say so in their members. Throws what `play` throws where none of
+    /// them does, and then the session is as it was; rooms that are in it already are passed over.
+    func join(session: SessionID?, rooms: [String]) async throws -> SessionSnapshot
+
+    /// Takes rooms, by their names there, out of what a session (nil: the only one) plays; the others play on. With the
+    /// last room the session ends. Throws `routeNotFound` where it has no such room, and then none is taken out.
+    func leave(session: SessionID?, rooms: [String]) async throws -> SessionSnapshot
+
     /// Ends a session; returns when every device was told. One that could be rejoined is ended too: with `stop` its
     /// devices are stopped, where they still play it, with `leave` it is only forgotten.
     func end(session: SessionID, reason: EndReason) async throws
@@ -56,6 +67,21 @@ public protocol RouterControlling: Sendable {
     /// Throws `routeNotFound` for what cannot be rejoined, and whatever `play` throws.
     func rejoin(_ session: SessionID) async throws -> SessionSnapshot
 
+    /// Begins a pairing with a device, by room, name or id; it waits for `finishPairing` for some minutes.
+    ///
+    /// Throws `unsupported` for a device that needs none, `routeNotFound`, `pairingDenied`.
+    func startPairing(_ device: String) async throws -> PairingProgress
+
+    /// Goes on with the code that the device shows, or its password. Throws `authFailed` for a wrong one.
+    func finishPairing(_ id: String, code: String) async throws -> PairingProgress
+
+    func cancelPairing(_ id: String) async throws
+
+    func pairings() async throws -> [PairingRecord]
+
+    /// Tells a device to forget us, and forgets what it gave us, also where it cannot be told.
+    func unpair(_ device: String) async throws
+
     /// Events in order; the first has the full state. A reader that falls behind by more than a thousand events loses
     /// the oldest and sees the gap in the numbers.
     func events() async -> AsyncStream<RouterEvent>
@@ -63,6 +89,13 @@ public protocol RouterControlling: Sendable {
 
 extension RouterControlling {
     public func discover(_ activity: DiscoveryActivity) async {}
+
+    public func join(session: SessionID?, rooms: [String]) async throws -> SessionSnapshot { throw Self.noMembership }
+    public func leave(session: SessionID?, rooms: [String]) async throws -> SessionSnapshot { throw Self.noMembership }
+
+    private static var noMembership: RouterError {
+        RouterError(.unsupported, "this router's sessions keep the rooms that they began with")
+    }
 }
 
 /// How eagerly devices are looked for.
@@ -129,6 +162,8 @@ public struct RouterEvent: Codable, Sendable, Hashable {
         case session(SessionSnapshot)
         /// Something a person should read: a fallback taken, an entry skipped, a room lost.
         case notice(Notice)
+        /// A command was done, or could not be: whose it was, and what became of it.
+        case command(CommandReport)
         /// A step of something that takes time: connecting, probing, waiting.
         case phase(String)
     }

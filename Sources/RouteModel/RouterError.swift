@@ -110,3 +110,18 @@ public struct RouterError: Error, Codable, Sendable, Hashable, CustomStringConve
         }
     }
 }
+
+extension RouterError {
+    /// Any error as the product's one; what is not one already is a defect of ours, but for cancellation.
+    public init(wrapping error: any Error) {
+        if let error = error as? RouterError {
+            self = error
+        } else if error is CancellationError {
+            self = RouterError(.cancelled, "cancelled")
+        } else {
+            self = RouterError(
+                .internal, "unexpected: \(type(of: error))", hint: "Report this with the output of -vv",
+                causes: [String(describing: error)])
+        }
+    }
+}

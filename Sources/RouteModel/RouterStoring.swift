@@ -28,6 +28,15 @@ public protocol RouterStoring: Sendable {
 
     func volume(of route: RouteID) async throws -> VolumeState?
     func saveVolume(_ volume: VolumeState, of route: RouteID) async throws
+
+    /// Who this installation is; made at the first call.
+    func identity() async throws -> InstallationIdentity
+    /// What a pairing with the device of any of these keys gave.
+    func credentials(forAnyOf keys: [StrongKey]) async throws -> DeviceCredentials?
+    /// Takes the place of an earlier pairing with the device.
+    func savePairing(_ record: PairingRecord, credentials: DeviceCredentials) async throws
+    func pairings() async throws -> [PairingRecord]
+    func removePairing(forAnyOf keys: [StrongKey]) async throws
 }
 
 /// Enough of a session to join it again after a crash.

@@ -81,6 +81,8 @@ public struct SessionMember: Codable, Sendable, Hashable {
     public var streamVolume: VolumeState?
     /// What somebody else plays there.
     public var foreign: String?
+    /// Whether it is known to be heard; nil where that cannot be judged.
+    public var proof: PlayingProof?
 
     public init(
         route: RouteID, name: String, endpoint: EndpointID? = nil, protocol: RouteProtocol? = nil,
@@ -89,8 +91,9 @@ public struct SessionMember: Codable, Sendable, Hashable {
         error: RouterError? = nil, delivery: DeliveryStatistics? = nil, rate: Double? = nil,
         tracks: [MediaTrack]? = nil, activeTracks: [Int]? = nil, adBreak: AdBreakState? = nil,
         liveWindow: LiveWindow? = nil, video: VideoInfo? = nil, streamVolume: VolumeState? = nil,
-        foreign: String? = nil
+        foreign: String? = nil, proof: PlayingProof? = nil
     ) {
+        self.proof = proof
         self.route = route
         self.name = name
         self.endpoint = endpoint

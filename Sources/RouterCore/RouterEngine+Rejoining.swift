@@ -56,7 +56,8 @@ extension RouterEngine {
                 let endpoint = await environment.current(last)
                 let options = OpenOptions(
                     password: await environment.password(endpoint), senderName: environment.senderName, rejoin: token,
-                    launches: false)
+                    launches: false, credentials: try? await store.credentials(forAnyOf: endpoint.strongKeys),
+                    identity: try? await store.identity())
                 do {
                     let session = try await provider.open(endpoint, options: options)
                     // What somebody else plays there by now is not ours to stop.

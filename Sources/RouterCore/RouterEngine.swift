@@ -1,3 +1,4 @@
+import Foundation
 import RouteBackend
 import RouteModel
 
@@ -13,6 +14,8 @@ public struct EngineConfiguration: Sendable {
     public var password: @Sendable (Endpoint) async -> Secret?
     /// 0 to 1: what spreads retries in time.
     public var random: @Sendable () -> Double = { Double.random(in: 0...1) }
+    /// Seconds since 1970, for what people read.
+    public var wallSeconds: @Sendable () -> Double = { Date().timeIntervalSince1970 }
 
     public init(
         rooms: [Room] = [], stated: [Endpoint] = [], senderName: String = "router",
@@ -55,6 +58,7 @@ public actor RouterEngine: RouterControlling {
     private var over: [SessionID] = []
     private static let keptSessions = 8
     private var log = EventLog()
+    var pairingsUnderWay: [String: PairingUnderWay] = [:]
 
     /// How long a list or a name waits for discovery at most.
     static let settleNanoseconds: Int64 = 3_000_000_000
@@ -83,6 +87,8 @@ public actor RouterEngine: RouterControlling {
         await withDiscardingTaskGroup { group in
             for session in sessions { group.addTask { await session.end(reason) } }
         }
+        for pairing in pairingsUnderWay.values { await pairing.flow.end() }
+        pairingsUnderWay = [:]
         jobs.finish()
     }
 
@@ -161,6 +167,10 @@ public actor RouterEngine: RouterControlling {
     }
 
     private func admit(_ endpoint: Endpoint) async {
+        var endpoint = endpoint
+        if endpoint.access != .open, (try? await store.credentials(forAnyOf: endpoint.strongKeys)) != nil {
+            endpoint.access = .paired
+        }
         let unknown = endpoint.strongKeys.filter { !registry.knows($0) }
         if !unknown.isEmpty, let stored = try? await store.route(forAnyOf: endpoint.strongKeys) {
             registry.adopt(stored, keys: endpoint.strongKeys)
@@ -173,6 +183,24 @@ public actor RouterEngine: RouterControlling {
         }
         routesChanged()
     }
+
+    /// Looks at the access of a device's endpoints again.
+    func readmit(_ route: Route) async {
+        let ids = Set(route.endpoints.map(\.id))
+        for endpoint in configuration.stated + records.values where ids.contains(endpoint.id) { await admit(endpoint) }
+    }
+
+    func knownRoute(of endpoint: Endpoint) -> Route? {
+        registry.routes.first { $0.endpoints.contains { $0.id == endpoint.id } }
+    }
+
+    func provider(of endpoint: Endpoint) -> (any RouteProvider)? {
+        providers.first { $0.family == endpoint.protocol.family }
+    }
+
+    var senderName: String { configuration.senderName }
+    func wallSeconds() -> Double { configuration.wallSeconds() }
+    func addJob(_ job: @escaping @Sendable () async -> Void) { jobs.add(job) }
 
     private func companions(of endpoint: Endpoint) -> [Endpoint] {
         providers.first { $0.family == endpoint.protocol.family }?.companions(of: endpoint) ?? []
@@ -288,8 +316,21 @@ public actor RouterEngine: RouterControlling {
         _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin
     ) async throws -> CommandResult {
         let target = try chosenSession(session)
-        let outcome = try await target.perform(command)
-        return CommandResult(id: .random(), outcome: outcome)
+        var report = CommandReport(
+            id: .random(), session: target.id, command: command, origin: origin, outcome: .accepted)
+        do {
+            if case .device(let route) = origin {
+                report.outcome = try await target.perform(command, by: route)
+            } else {
+                report.outcome = try await target.perform(command)
+            }
+        } catch {
+            report.outcome = .failed(RouterError(wrapping: error))
+            tell(report)
+            throw error
+        }
+        tell(report)
+        return CommandResult(id: report.id, outcome: report.outcome)
     }
 
     public func sessions() async -> [SessionSnapshot] { snapshots.values.sorted { $0.id < $1.id } }
@@ -377,8 +418,9 @@ public actor RouterEngine: RouterControlling {
             scope: .route)
     }
 
+    /// - Parameter beside: routes that play with these already.
     func choices(
-        for request: PlayRequest, rooms: [Room], first: MediaSource
+        for request: PlayRequest, rooms: [Room], first: MediaSource, beside: Set<RouteID> = []
     ) async throws -> [(choice: RouteChoice, room: Room)] {
         let need = await need(of: first)
         let failures = Dictionary(
@@ -388,16 +430,20 @@ public actor RouterEngine: RouterControlling {
         var wanted: [(route: Route, room: Room)] = []
         for room in rooms {
             for id in room.routes where seen.insert(id).inserted {
-                if let route = registry.routes.first(where: { $0.id == id }) { wanted.append((route, room)) }
+                for part in registry.parts(of: id) { wanted.append((part, room)) }
             }
         }
-        return wanted.map { route, room in
-            let name = room.routes.count > 1 ? "\(room.name) (\(route.name))" : room.name
+        let others = beside.subtracting(seen).flatMap { registry.parts(of: $0) }
+        return wanted.enumerated().map { place, entry in
+            let (route, room) = entry
+            let several = wanted.count { $0.room == room } > 1
+            let name = several ? "\(room.name) (\(route.name))" : room.name
             let choice = EndpointChooser.choose(
                 EndpointChooser.Question(
                     route: route, name: name, need: need,
                     via: request.via == .auto ? room.via : request.via, viaIsCommand: request.via != .auto,
-                    companions: wanted.map(\.route).filter { $0.id != route.id }, failures: failures))
+                    companions: wanted.enumerated().filter { $0.offset != place }.map(\.element.route) + others,
+                    failures: failures))
             return (choice, room)
         }
     }
@@ -410,7 +456,11 @@ public actor RouterEngine: RouterControlling {
             // Such a container may hold sound alone: look before choosing by it.
             video = (try? await media.facts(source))?.hasVideo ?? true
         }
-        if case .file = source { return MediaNeed(senderOnly: true, video: video) }
+        switch source {
+        case .file: return MediaNeed(senderOnly: true, video: video)
+        case .live: return MediaNeed(senderOnly: true, video: false, live: true)
+        case .url: break
+        }
         return MediaNeed(senderOnly: false, video: video)
     }
 
@@ -437,7 +487,8 @@ public actor RouterEngine: RouterControlling {
             password: configuration.password, senderName: configuration.senderName,
             changed: { [weak self] snapshot, number in await self?.sessionChanged(snapshot, number) },
             notice: { [weak self] notice in await self?.tell(notice) },
-            phase: { [weak self] phase in self?.tellPhase(phase) }, random: configuration.random)
+            phase: { [weak self] phase in self?.tellPhase(phase) },
+            commanded: { [weak self] report in await self?.tell(report) }, random: configuration.random)
     }
 
     /// Whether records are looked for; not so where all devices were named by a person.
@@ -475,7 +526,9 @@ public actor RouterEngine: RouterControlling {
 
     func tell(_ notice: Notice) { log.append(.notice(notice)) }
 
-    private nonisolated func tellPhase(_ phase: String) {
+    private func tell(_ report: CommandReport) { log.append(.command(report)) }
+
+    nonisolated func tellPhase(_ phase: String) {
         jobs.add { [self] in await self.appendPhase(phase) }
     }
 
@@ -499,6 +552,9 @@ public actor RouterEngine: RouterControlling {
         }
         return only
     }
+
+    /// The sessions that run, but for one.
+    func sessions(but one: PlaybackSession) -> [PlaybackSession] { sessionsByID.values.filter { $0 !== one } }
 
     /// What plays on these routes gives way to what is to play.
     func release(_ routes: Set<RouteID>) async {

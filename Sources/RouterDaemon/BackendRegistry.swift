@@ -11,6 +11,8 @@ struct BackendContext: Sendable {
     /// The process's one sending thread.
     var pacer: Pacer
     var logger: Logger
+    /// Where the buttons of AirPlay devices are heard.
+    var remotes: AirPlayRemoteControl
     /// How Cast devices are checked.
     var castIdentity: CastIdentityPolicy
     /// Chooses among an item's pictures.
@@ -25,7 +27,9 @@ enum BackendRegistry {
     }
 
     static let rows: [Row] = [
-        Row(family: .airplay) { AirPlayProvider(clock: $0.clock, pacer: $0.pacer, logger: $0.logger) },
+        Row(family: .airplay) {
+            AirPlayProvider(clock: $0.clock, pacer: $0.pacer, remotes: $0.remotes, logger: $0.logger)
+        },
         Row(family: .cast) {
             CastProvider(
                 clock: $0.clock, logger: $0.logger, identity: $0.castIdentity, pacer: $0.pacer, images: $0.images)

@@ -1,3 +1,4 @@
+import AirPlayBackend
 import AvahiDiscovery
 import Foundation
 import Logging
@@ -19,8 +20,10 @@ public enum InProcessRouter {
         for notice in setup.configuration.notices { setup.say(notice) }
         let clock = SystemHostClock()
         let store = try openStore(setup)
+        let remotes = AirPlayRemoteControl(
+            publishing: setup.discovers ? AvahiPublisher() : nil, clock: clock, logger: setup.logger)
         let context = BackendContext(
-            clock: clock, pacer: try pacer(setup.logger), logger: setup.logger,
+            clock: clock, pacer: try pacer(setup.logger), logger: setup.logger, remotes: remotes,
             castIdentity: try setup.configuration.cast.policy(pins: StoredCastPins(store: store)), images: setup.images)
         let providers = BackendRegistry.rows.map { $0.make(context) }
         let stated = try statedEndpoints(setup, providers: providers)
@@ -38,6 +41,10 @@ public enum InProcessRouter {
         return try await withThrowingTaskGroup(of: Value?.self) { group in
             group.addTask {
                 await engine.run()
+                return nil
+            }
+            group.addTask {
+                await remotes.run()
                 return nil
             }
             let result: Result<Value, any Error>
@@ -80,6 +87,9 @@ public enum InProcessRouter {
             return try RouterStore.inMemory()
         }
     }
+
+    /// Opens the store as a run would; what it has to say of how it came up, if anything.
+    static func storeForChecking(_ path: String) throws -> Notice? { try RouterStore(path: path).openingNotice }
 
     private static func statedEndpoints(
         _ setup: RouterSetup, providers: [any RouteProvider]

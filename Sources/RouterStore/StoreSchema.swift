@@ -8,7 +8,7 @@ struct StoreSchema: Sendable {
     var version: Int
     var migrator: DatabaseMigrator
 
-    static let current = StoreSchema(version: 3, migrator: migrations())
+    static let current = StoreSchema(version: 4, migrator: migrations())
 
     /// Where the file is older, brings it up to date. Throws `StoreFault.newer` for one that a later router wrote.
     func apply(to database: DatabaseQueue) throws {
@@ -38,6 +38,32 @@ struct StoreSchema: Sendable {
         migrator.registerMigration("details") { db in
             try db.execute(
                 sql: "ALTER TABLE queue ADD COLUMN details TEXT; ALTER TABLE session ADD COLUMN details TEXT;")
+        }
+        migrator.registerMigration("pairings") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE identity (
+                        one INTEGER PRIMARY KEY NOT NULL CHECK (one = 1),
+                        identifier TEXT NOT NULL,
+                        seed BLOB NOT NULL
+                    );
+
+                    CREATE TABLE pairing (
+                        id INTEGER PRIMARY KEY NOT NULL,
+                        name TEXT NOT NULL,
+                        kind TEXT NOT NULL,
+                        secret BLOB NOT NULL,
+                        madeAt REAL NOT NULL
+                    );
+
+                    CREATE TABLE pairingKey (
+                        kind TEXT NOT NULL,
+                        value TEXT NOT NULL,
+                        pairing INTEGER NOT NULL REFERENCES pairing(id) ON DELETE CASCADE,
+                        PRIMARY KEY (kind, value)
+                    ) WITHOUT ROWID;
+                    CREATE INDEX pairingKeyByPairing ON pairingKey(pairing);
+                    """)
         }
         return migrator
     }

@@ -16,6 +16,9 @@ public final class FakeProvider: RouteProvider {
         var opened: [(endpoint: Endpoint, rejoin: String?)] = []
         var sought: [EndpointID] = []
         var stores = false
+        var pairings: [EndpointID: FakePairing] = [:]
+        var unpaired: [(endpoint: Endpoint, credentials: DeviceCredentials?)] = []
+        var credentials: [DeviceCredentials?] = []
     }
 
     private let state = Mutex(State())
@@ -107,8 +110,33 @@ public final class FakeProvider: RouteProvider {
         sessions.last { $0.descriptor.endpoint.name == name }
     }
 
+    /// The device asks for a code from now on.
+    public func asksForCode(_ endpoint: Endpoint, _ pairing: FakePairing) {
+        state.withLock { $0.pairings[endpoint.id] = pairing }
+    }
+
+    /// Who was told to forget us, with what.
+    public var unpaired: [(endpoint: Endpoint, credentials: DeviceCredentials?)] { state.withLock { $0.unpaired } }
+
+    /// What sessions were opened with, in order.
+    public var credentials: [DeviceCredentials?] { state.withLock { $0.credentials } }
+
+    public func pairing(with endpoint: Endpoint, options: OpenOptions) async throws -> any PairingFlow {
+        guard var pairing = state.withLock({ $0.pairings[endpoint.id] }) else {
+            throw RouterError(.unsupported, "\(endpoint.name) needs no pairing", scope: .route)
+        }
+        pairing.endpoint = endpoint
+        return FakePairingFlow(pairing)
+    }
+
+    public func unpair(_ endpoint: Endpoint, options: OpenOptions) async throws {
+        if let refusal = state.withLock({ $0.refusals[endpoint.id] }) { throw refusal }
+        state.withLock { $0.unpaired.append((endpoint, options.credentials)) }
+    }
+
     public func open(_ endpoint: Endpoint, options: OpenOptions) async throws -> any RouteSession {
         state.withLock { $0.opened.append((endpoint, options.rejoin)) }
+        state.withLock { $0.credentials.append(options.credentials) }
         if let refusal = state.withLock({ $0.refusals[endpoint.id] }) { throw refusal }
         let kept = options.rejoin == nil ? nil : state.withLock { $0.kept.removeValue(forKey: endpoint.id) }
         let session = FakeRouteSession(
@@ -141,6 +169,7 @@ public final class FakeRouteSession: RouteSession {
     private let latest: LatestValue<RouteSessionUpdate>
     private let clock: any HostClock
     private let stores: Bool
+    private let buttons = AsyncStream.makeStream(of: RemoteCommand.self)
 
     init(
         endpoint: Endpoint, delivery: MediaDelivery, clock: any HostClock, joining: RouteSessionUpdate? = nil,
@@ -234,6 +263,9 @@ public final class FakeRouteSession: RouteSession {
         }
     }
 
+    /// Somebody presses a button on the device, or turns its knob.
+    public func presses(_ command: RemoteCommand) { buttons.continuation.yield(command) }
+
     public func reports(position: MediaTime, rate: Double = 1) {
         let now = clock.now()
         latest.update { $0.position = ReportedPosition(time: position, instant: now, rate: rate) }
@@ -242,6 +274,8 @@ public final class FakeRouteSession: RouteSession {
     // MARK: RouteSession
 
     public func updates() -> AsyncStream<RouteSessionUpdate> { latest.stream() }
+
+    public func deviceCommands() -> AsyncStream<RemoteCommand> { buttons.stream }
 
     public func load(_ media: PreparedMedia, timeline: Timeline?, autoplay: Bool) async throws {
         switch media {

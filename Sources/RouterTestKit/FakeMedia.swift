@@ -46,6 +46,7 @@ public final class FakeMedia: MediaPreparing {
         switch source {
         case .file(let path): path
         case .url(let url): url
+        case .live(let input): input.label
         }
     }
 

@@ -9,6 +9,8 @@ public actor InMemoryStore: RouterStoring {
     private var failures: [EndpointID: EndpointFailure] = [:]
     private var facts: [String: [String: String]] = [:]
     private var volumes: [RouteID: VolumeState] = [:]
+    private var who: InstallationIdentity?
+    private var paired: [(record: PairingRecord, credentials: DeviceCredentials)] = []
 
     public init() {}
 
@@ -35,4 +37,20 @@ public actor InMemoryStore: RouterStoring {
     }
     public func volume(of route: RouteID) -> VolumeState? { volumes[route] }
     public func saveVolume(_ volume: VolumeState, of route: RouteID) { volumes[route] = volume }
+    public func identity() -> InstallationIdentity {
+        let identity = who ?? .random()
+        who = identity
+        return identity
+    }
+    public func credentials(forAnyOf keys: [StrongKey]) -> DeviceCredentials? {
+        paired.first { $0.record.keys.contains { keys.contains($0) } }?.credentials
+    }
+    public func savePairing(_ record: PairingRecord, credentials: DeviceCredentials) {
+        removePairing(forAnyOf: record.keys)
+        paired.append((record, credentials))
+    }
+    public func pairings() -> [PairingRecord] { paired.map(\.record) }
+    public func removePairing(forAnyOf keys: [StrongKey]) {
+        paired.removeAll { $0.record.keys.contains { keys.contains($0) } }
+    }
 }

@@ -38,7 +38,8 @@ struct AirPlayEndpointTests {
         #expect(airPlay.protocol == .airplay2)
         #expect(raop.capabilities.has(.playAudioStream))
         #expect(raop.capabilities.has(.artwork))
-        #expect(!airPlay.capabilities.has(.playAudioStream))
+        #expect(airPlay.capabilities.has(.playAudioStream))
+        #expect(airPlay.capabilities.sync == .tight)
         #expect(raop.id != airPlay.id)
     }
 
@@ -113,16 +114,26 @@ struct AirPlayEndpointTests {
         }
     }
 
-    @Test("A7 AirPlay 2 is refused in words")
-    func airPlay2() async throws {
-        let endpoint = try Self.provider.endpoint(from: DeviceURI("airplay://127.0.0.1"))
-        do {
-            _ = try await Self.provider.open(endpoint, options: OpenOptions())
-            Issue.record("it was opened")
-        } catch let error as RouterError {
-            #expect(error.code == .unsupported)
-            #expect(error.message.contains("AirPlay 2 is not supported by this version"))
+    @Test("A7 A record without AirPlay 2 says that there is another service", arguments: ["0x444F8A00", "rubbish"])
+    func withoutAirPlay2(features: String) async throws {
+        let record = Self.record("_airplay._tcp", "AVR", port: 7000, ["features": features])
+        let endpoint = try #require(Self.provider.endpoint(from: record))
+        guard case .unavailable(let reason) = endpoint.capabilities[.playAudioStream] else {
+            Issue.record("it seems to be usable")
+            return
         }
+        #expect(reason.contains("AirPlay 1"))
+    }
+
+    @Test("A7 Video is refused in words")
+    func video() async throws {
+        let record = Self.record("_airplay._tcp", "TV", port: 7000, ["features": "0x5A7FFFF7,0xE"])
+        let endpoint = try #require(Self.provider.endpoint(from: record))
+        let error = await #expect(throws: RouterError.self) {
+            _ = try await Self.provider.open(endpoint, options: OpenOptions())
+        }
+        #expect(error?.code == .unsupported)
+        #expect(error?.message.contains("AirPlay video is not supported by this version") == true)
     }
 
     @Test("A7 A closed port and a stranger's service are told apart")

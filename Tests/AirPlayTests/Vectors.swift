@@ -13,8 +13,16 @@ struct Vectors: Decodable {
         var cases: [Case]
     }
 
+    struct Audio: Decodable {
+        var key, header, plain, packet: String
+        var number: UInt64
+    }
+
     var digest: [Digest]
     var aes: AES
+    var audio: [Audio]
+    /// Binary property lists by name.
+    var lists: [String: String]
 
     static func load() throws -> Vectors {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

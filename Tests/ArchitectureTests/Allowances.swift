@@ -25,11 +25,14 @@ enum Allowances {
             path: "Sources/RouteBackend/FeedOpening.swift", count: 1,
             why: "a load's first packets: awaited by the load, cancelled and awaited by its session's end"),
         Tasks(
-            path: "Sources/AirPlayBackend/AirPlayRouteSession.swift", count: 1,
+            path: "Sources/AirPlayBackend/Session/AirPlayRouteSession.swift", count: 1,
             why: "keep-alive and events of the session; cancelled and awaited by end"),
         Tasks(
-            path: "Sources/AirPlayBackend/AirPlayRouteSession+Streaming.swift", count: 1,
+            path: "Sources/AirPlayBackend/Session/AirPlayRouteSession+Streaming.swift", count: 1,
             why: "the pump, cancelled and awaited on flush and end"),
+        Tasks(
+            path: "Sources/AirPlay/AirPlay2/Session/AirPlay2Client.swift", count: 1,
+            why: "opens and serves the event channel; cancelled and awaited by end"),
         Tasks(
             path: "Sources/Media/MediaLibrary.swift", count: 2,
             why: "one probe shared by all who ask, one decoder for each feed: cancelled and awaited by stop"),
@@ -48,6 +51,15 @@ enum Allowances {
         Tasks(
             path: "Sources/SimulatedReceivers/AirPlay/SimulatedRAOPReceiver.swift", count: 2,
             why: "the listener and the player of a connection: cancelled and awaited by stop and TEARDOWN"),
+        Tasks(
+            path: "Sources/SimulatedReceivers/AirPlay/Timing/PTPSlave.swift", count: 2,
+            why: "the reader and the questions of a slave: cancelled and awaited by stop"),
+        Tasks(
+            path: "Sources/SimulatedReceivers/AirPlay/AirPlay2/SimulatedAirPlay2Receiver.swift", count: 1,
+            why: "the listener; cancelled and awaited by stop"),
+        Tasks(
+            path: "Sources/SimulatedReceivers/AirPlay/AirPlay2/SimulatedAirPlay2Receiver+Session.swift", count: 1,
+            why: "what a session and its buffered stream run: all cancelled and awaited by their ends"),
         Tasks(
             path: "Sources/SimulatedReceivers/Cast/SimulatedCastReceiver.swift", count: 1,
             why: "the listener; cancelled and awaited by stop"),

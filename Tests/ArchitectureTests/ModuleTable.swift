@@ -56,8 +56,9 @@ enum ModuleTable {
         // Wire
         "CastV2": ModuleRow(["COpenSSL"], [.nio, .nioSSL, .protobuf, .logging]),
         "HomeKitPairing": ModuleRow(["COpenSSL", "CSodium"]),
+        // CPosix, because a PTP clock needs the kernel's time stamps, which NIO does not hand on.
         "AirPlay": ModuleRow(
-            ["HomeKitPairing", "CPlist", "COpenSSL", "CSodium"], [.nio, .protobuf, .logging]),
+            ["HomeKitPairing", "CPlist", "COpenSSL", "CSodium", "CPosix"], [.nio, .protobuf, .logging]),
         "Pacing": ModuleRow(["CPosix"]),
         // NIOSSL, because pictures come over HTTPS.
         "Media": ModuleRow(

@@ -21,6 +21,7 @@ struct ExpansionTests {
             switch $0.source {
             case .file(let path): String(path.dropFirst(folder.path.count + 1))
             case .url(let url): url
+            case .live(let input): input.label
             }
         }
     }

@@ -5,6 +5,8 @@ public enum Command {
     public struct Failed: Error, CustomStringConvertible {
         public var message: String
         public var description: String { message }
+
+        public init(message: String) { self.message = message }
     }
 
     public struct Outcome: Sendable {

@@ -26,8 +26,11 @@ public actor PeerProgram {
     static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "EndToEndTests/peers")
 
-    public init(_ script: String, _ arguments: [String]) throws {
-        process.executableURL = URL(filePath: Self.python ?? "/usr/bin/python3")
+    /// - Parameters:
+    ///   - script: a path from `Tests/EndToEndTests/peers`.
+    ///   - interpreter: another Python than the machine's, for its modules.
+    public init(_ script: String, _ arguments: [String], interpreter: String? = nil) throws {
+        process.executableURL = URL(filePath: interpreter ?? Self.python ?? "/usr/bin/python3")
         process.arguments = [Self.folder.appending(path: script).path] + arguments
         process.standardInput = input
     }

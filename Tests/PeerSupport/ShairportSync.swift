@@ -26,6 +26,8 @@ public final class ShairportSync {
     private var lab: Process?
     private var receiver: Process
     private var metadataReader: Process?
+    private let output: FileHandle
+    private var environment: [String: String] = [:]
 
     private static func labScript() -> String {
         URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -35,7 +37,8 @@ public final class ShairportSync {
     /// - Parameters:
     ///   - general: lines for the `general` group of the configuration.
     ///   - diagnostics: lines for the `diagnostics` group.
-    public init(general: String = "", diagnostics: String = "") async throws {
+    ///   - output: takes the sound in place of the file.
+    public init(general: String = "", diagnostics: String = "", output: FileHandle? = nil) async throws {
         port = Int.random(in: 21_000..<29_000)
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("shairport-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -56,6 +59,7 @@ public final class ShairportSync {
         for name in ["audio", "log", "metadata.xml"] {
             _ = FileManager.default.createFile(atPath: directory.appendingPathComponent(name).path, contents: nil)
         }
+        self.output = try output ?? FileHandle(forWritingTo: directory.appendingPathComponent("audio"))
 
         var environment = ProcessInfo.processInfo.environment
         if environment["ROUTER_LAB"] != "1" {
@@ -78,13 +82,24 @@ public final class ShairportSync {
         } else {
             receiver = Process()
         }
+        self.environment = environment
+        try await startReceiver()
+        let reader = Process()
+        reader.executableURL = URL(fileURLWithPath: "/bin/cat")
+        reader.arguments = ["\(directory.path)/metadata"]
+        reader.standardOutput = try FileHandle(forWritingTo: directory.appendingPathComponent("metadata.xml"))
+        try reader.run()
+        metadataReader = reader
+    }
+
+    private func startReceiver() async throws {
         // The daemon writes its pid a little before it is on the bus: the receiver gives up then, so it is tried again.
         for _ in 0..<100 {
             let receiver = Process()
             receiver.executableURL = URL(fileURLWithPath: Self.program)
-            receiver.arguments = ["-c", file.path, "-u", "-vv"]
+            receiver.arguments = ["-c", directory.appendingPathComponent("shairport.conf").path, "-u", "-vv"]
             receiver.environment = environment
-            receiver.standardOutput = try FileHandle(forWritingTo: directory.appendingPathComponent("audio"))
+            receiver.standardOutput = output
             receiver.standardError = try FileHandle(forWritingTo: directory.appendingPathComponent("log"))
             receiver.standardInput = FileHandle.nullDevice
             try receiver.run()
@@ -93,13 +108,10 @@ public final class ShairportSync {
             if await eventually({ !receiver.isRunning || Self.listens(port) }), receiver.isRunning { break }
         }
         guard receiver.isRunning else { throw Unavailable(description: "shairport-sync does not start: \(log)") }
-        let reader = Process()
-        reader.executableURL = URL(fileURLWithPath: "/bin/cat")
-        reader.arguments = ["\(directory.path)/metadata"]
-        reader.standardOutput = try FileHandle(forWritingTo: directory.appendingPathComponent("metadata.xml"))
-        try reader.run()
-        metadataReader = reader
     }
+
+    /// Starts it again after a `kill`, as it was.
+    public func restart() async throws { try await startReceiver() }
 
     /// Ends it hard, as a device does that loses power.
     public func kill() {

@@ -93,12 +93,19 @@ struct PlaybackTests {
         }
     }
 
-    @Test("the last room lost ends the session with its error")
+    @Test(
+        "the last room lost is waited for as long as there is something to play, then the session ends with its error")
     func allLost() async throws {
         try await House.kitchenAndLounge().live { house in
             _ = try await house.play(["one"], in: ["Kitchen"])
+            let kitchen = house.airplay.endpoint(named: "Kitchen", host: "10.0.0.1")
+            house.airplay.refuse(kitchen, with: RouterError(.routeUnreachable, "off", scope: .route))
             house.airplay.session(named: "Kitchen")?.isLost()
-            #expect(await eventually { await house.session()?.stopReason == .deviceGone })
+            #expect(await eventually { await house.session()?.connection == .suspended })
+            #expect(await house.session()?.media == .playing)
+            // Ten seconds of music, and not the five minutes that a device has to come back.
+            #expect(await house.turn(seconds: 40) { await house.session()?.stopReason == .deviceGone })
+            #expect(await house.session()?.members[0].error?.code == .routeLost)
         }
     }
 

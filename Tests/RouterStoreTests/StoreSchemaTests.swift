@@ -145,6 +145,35 @@ struct StoreSchemaTests {
         #expect(try await other.tellOnce("another"))
     }
 
+    @Test("R6 who we are is made once; pairings are kept, replaced and forgotten, in a file of version 1 too")
+    func pairings() async throws {
+        try await plantVersion1()
+        let store = try RouterStore(path: folder.file)
+        let identity = try await store.identity()
+        #expect(identity.seed.count == 32 && identity.identifier.count == 36)
+        let other = try RouterStore(path: folder.file)
+        #expect(try await other.identity() == identity)
+        let (mac, key) = (StrongKey(.mac, "aabbccddeeff"), StrongKey(.publicKey, String(repeating: "0", count: 64)))
+        func record(_ name: String, _ keys: [StrongKey]) -> PairingRecord {
+            PairingRecord(name: name, kind: .pin, keys: keys, madeAt: 5)
+        }
+        try await store.savePairing(record("TV", [mac]), credentials: DeviceCredentials(kind: .pin, secret: [1, 2]))
+        try await store.savePairing(
+            record("Den", [StrongKey(.mac, "000000000001")]), credentials: DeviceCredentials(kind: .pin, secret: []))
+        #expect(try await other.credentials(forAnyOf: [key, mac])?.secret == [1, 2])
+        // The device by another name and one more key.
+        try await store.savePairing(
+            record("Telly", [mac, key]), credentials: DeviceCredentials(kind: .pin, secret: [3]))
+        #expect(try await other.pairings().map(\.name) == ["Den", "Telly"])
+        #expect(Set(try await other.pairings()[1].keys) == [mac, key])
+        #expect(try await other.credentials(forAnyOf: [key]) == DeviceCredentials(kind: .pin, secret: [3]))
+        try await store.removePairing(forAnyOf: [key])
+        #expect(try await other.credentials(forAnyOf: [mac]) == nil)
+        #expect(try await other.pairings().map(\.name) == ["Den"])
+        let mode = try FileManager.default.attributesOfItem(atPath: folder.file)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+    }
+
     @Test("an empty file is a new one, and an interrupted creation is finished")
     func emptyAndHalf() async throws {
         try FileManager.default.createDirectory(

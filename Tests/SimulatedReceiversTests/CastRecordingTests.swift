@@ -26,7 +26,7 @@ import Testing
             expected += samples
         }
         recorder.close()
-        recorder.append([1, 2])
+        recorder.append([1, 2] as [Int16])
         let data = Array(try Data(contentsOf: url).dropFirst(44))
         let found = stride(from: 0, to: data.count, by: 2).map {
             Int16(bitPattern: UInt16(data[$0]) | UInt16(data[$0 + 1]) << 8)

@@ -132,22 +132,23 @@ struct RAOPServerMachineTests {
                 request("SET_PARAMETER", ["Content-Type": type, "RTP-Info": "rtptime=99"], body: body), around()
             ).deeds
         }
-        #expect(set("text/parameters", Array("volume: -15.5\r\n".utf8)) == [.setVolume(-15.5)])
+        #expect(set("text/parameters", Array("volume: -15.5\r\n".utf8)) == [.take(.volume(-15.5))])
         #expect(
             set("text/parameters", TextParameters.progress(start: 1, now: 2, end: 3).body)
-                == [.showProgress(SimulatedRAOPRecord.Progress(start: 1, now: 2, end: 3))])
+                == [.take(.progress(SimulatedRAOPRecord.Progress(start: 1, now: 2, end: 3)))])
         let list = DMAPItem(
             "mlit", [DMAPItem("minm", "Titel"), DMAPItem("asar", "Künstler"), DMAPItem("asal", "Album")])
         #expect(
             set("application/x-dmap-tagged", list.encoded())
                 == [
-                    .show(
-                        SimulatedRAOPRecord.Metadata(title: "Titel", artist: "Künstler", album: "Album", rtpTime: 99))
+                    .take(
+                        .metadata(
+                            .init(title: "Titel", artist: "Künstler", album: "Album", rtpTime: 99)))
                 ])
         #expect(
             set("image/jpeg", [0xFF, 0xD8])
-                == [.showArtwork(SimulatedRAOPRecord.Artwork(mimeType: "image/jpeg", bytes: [0xFF, 0xD8]))])
-        #expect(set("image/none", []) == [.showArtwork(nil)])
+                == [.take(.artwork(SimulatedRAOPRecord.Artwork(mimeType: "image/jpeg", bytes: [0xFF, 0xD8])))])
+        #expect(set("image/none", []) == [.take(.artwork(nil))])
         let asked = request("GET_PARAMETER", ["Content-Type": "text/parameters"], body: Array("volume\r\n".utf8))
         let answer = machine.answer(asked, around()).response
         #expect(answer.map { TextParameters(parsing: $0.body).volume } == -12.5)

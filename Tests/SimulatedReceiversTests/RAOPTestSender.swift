@@ -125,6 +125,24 @@ actor RAOPTestSender {
         ).status
     }
 
+    /// Where it takes requests to send again, and questions for its time.
+    var ports: (control: Int, timing: Int) {
+        (control.localAddress?.port ?? 0, timing.localAddress?.port ?? 0)
+    }
+
+    /// The receiver's ports, where RTSP did not tell them.
+    func use(serverPort: Int, controlPort: Int) {
+        self.serverPort = serverPort
+        self.controlPort = controlPort
+    }
+
+    /// Sends a packet that is whole already.
+    /// - Parameter loses: it is kept for resends, and not sent.
+    func packet(_ bytes: [UInt8], sequence: UInt16, loses: Bool = false) throws {
+        sent.keep(bytes, sequence)
+        if !loses { try send(bytes, from: audio, to: serverPort) }
+    }
+
     /// Says that `rtpTime` is heard `delay` from now, beside the receiver's own latency.
     func sync(rtpTime: UInt32, delay: Duration, first: Bool = true) throws {
         let wait = delay.components.seconds * 1_000_000_000 + delay.components.attoseconds / 1_000_000_000

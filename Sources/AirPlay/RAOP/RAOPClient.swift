@@ -10,11 +10,13 @@ public actor RAOPClient {
         public var needsAuthSetup: Bool
         public var clientName: String?
         public var requestTimeout: Duration
+        /// Where the receiver's remote commands are to go, and by what name; nil: nowhere, under a random one.
+        public var remote: DACPAddress?
 
         public init(
             codec: RAOPSessionDescription.Codec, cipher: RAOPAudioCipher? = nil,
             publicKey: RAOPPublicKey = .airPortExpress, needsAuthSetup: Bool = false, clientName: String? = nil,
-            requestTimeout: Duration = .seconds(10)
+            requestTimeout: Duration = .seconds(10), remote: DACPAddress? = nil
         ) {
             self.codec = codec
             self.cipher = cipher
@@ -22,6 +24,7 @@ public actor RAOPClient {
             self.needsAuthSetup = needsAuthSetup
             self.clientName = clientName
             self.requestTimeout = requestTimeout
+            self.remote = remote
         }
     }
 
@@ -64,13 +67,12 @@ public actor RAOPClient {
             guard let wrapped = cipher.wrapped(for: options.publicKey) else { throw .encryptionFailed }
             encryption = wrapped
         }
-        let name = String(UInt64.random(in: .min ... .max, using: &generator), radix: 16, uppercase: true)
+        let remote = options.remote ?? DACPAddress.random()
         let parameters = RAOPSessionParameters(
             sessionID: UInt32.random(in: 1 ... .max, using: &generator), senderAddress: connection.localHost,
             receiverAddress: connection.remoteHost, codec: options.codec, encryption: encryption,
             needsAuthSetup: options.needsAuthSetup,
-            dacpID: String(repeating: "0", count: 16 - name.count) + name,
-            activeRemote: UInt32.random(in: 1 ... .max, using: &generator), clientName: options.clientName)
+            dacpID: remote.dacpID, activeRemote: remote.activeRemote, clientName: options.clientName)
         let introduction = RAOPIntroduction(
             parameters, challenge: (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) })
         let timeout = options.requestTimeout

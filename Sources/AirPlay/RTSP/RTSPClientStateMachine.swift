@@ -1,4 +1,4 @@
-/// One sender's side of a connection: numbers requests, keeps them in order with one under way at a time, and answers
+/// One sender's side of a connection: numbers RTSP requests, keeps them in order with one under way at a time, and answers
 /// challenges. No I/O.
 ///
 /// Answers are taken in order and their `CSeq` is not looked at: some receivers get it wrong.
@@ -91,8 +91,10 @@ public struct RTSPClientStateMachine: Sendable {
 
     private mutating func numbered(_ request: RTSPRequest) -> RTSPRequest {
         var request = request
-        request.headers["CSeq"] = String(nextCSeq)
-        nextCSeq += 1
+        if request.version == .rtsp1 {
+            request.headers["CSeq"] = String(nextCSeq)
+            nextCSeq += 1
+        }
         if let challenge, let password {
             let authorization = DigestAuthorization(
                 challenge: challenge, user: style == .airPortExpress ? "iTunes" : "", password: password,

@@ -5,6 +5,16 @@ public enum RTSPVersion: String, Sendable, Hashable {
     case http11 = "HTTP/1.1"
 }
 
+/// How pairing requests are written: receivers differ in which they take (`Protocols/pairing/README.md`, “Requests”).
+public enum RTSPSpelling: String, Sendable, Hashable, CaseIterable {
+    /// `RTSP/1.0`, numbered by `CSeq`.
+    case rtsp
+    /// `HTTP/1.1`, without a number.
+    case http
+
+    public var version: RTSPVersion { self == .rtsp ? .rtsp1 : .http11 }
+}
+
 /// One request (`Protocols/airplay/README.md`, “RTSP”).
 public struct RTSPRequest: Sendable, Hashable {
     public var method: String
@@ -24,9 +34,12 @@ public struct RTSPRequest: Sendable, Hashable {
         self.body = body
     }
 
-    /// The bytes on the wire. `Content-Length` is written from the body, and only when there is one.
+    /// The bytes on the wire. `Content-Length` is written from the body, and where there is none only for a POST by
+    /// HTTP, which has to say so.
     public func encoded() -> [UInt8] {
-        encodeMessage(startLine: "\(method) \(uri) \(version.rawValue)", headers: headers, body: body, always: false)
+        encodeMessage(
+            startLine: "\(method) \(uri) \(version.rawValue)", headers: headers, body: body,
+            always: version != .rtsp1 && method == "POST")
     }
 }
 

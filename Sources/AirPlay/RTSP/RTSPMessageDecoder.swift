@@ -1,3 +1,5 @@
+import HomeKitPairing
+
 /// Why bytes are not an RTSP message: the limit or rule that was broken.
 public enum RTSPDecodingError: Error, Sendable, Hashable {
     /// Start line and headers together are longer than `Limits.headerBytes`.
@@ -10,6 +12,8 @@ public enum RTSPDecodingError: Error, Sendable, Hashable {
     case malformedHeader
     case malformedContentLength
     case unsupportedTransferEncoding
+    /// The connection is encrypted, and what came is not what the receiver would have sent next.
+    case notDecrypted(FrameError)
 }
 
 /// Cuts bytes into RTSP and HTTP messages. Pure: no I/O, and it keeps no bytes.

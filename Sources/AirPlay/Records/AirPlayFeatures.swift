@@ -22,6 +22,10 @@ public struct AirPlayFeatures: OptionSet, Sendable, Hashable {
     public static let homeKitPairing = AirPlayFeatures(bit: 46)
     public static let transientPairing = AirPlayFeatures(bit: 48)
     public static let videoV2 = AirPlayFeatures(bit: 49)
+    /// It draws what `/command` says of what plays.
+    public static let nowPlayingInfo = AirPlayFeatures(bit: 50)
+    /// It wants `SETPEERSX` in place of `SETPEERS`.
+    public static let extendedPeers = AirPlayFeatures(bit: 52)
 
     /// The names of bits 38 and 48 are swapped between sources, so either will do.
     public var supportsAirPlay2: Bool { contains(.unifiedMediaControl) || contains(.transientPairing) }

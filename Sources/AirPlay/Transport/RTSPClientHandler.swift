@@ -1,26 +1,5 @@
 import NIOCore
 
-/// Hands bytes to the pure decoder.
-struct RTSPByteDecoder: ByteToMessageDecoder {
-    typealias InboundOut = RTSPMessage
-
-    private let decoder: RTSPMessageDecoder
-
-    init(limits: RTSPMessageDecoder.Limits) { decoder = RTSPMessageDecoder(limits: limits) }
-
-    mutating func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws -> DecodingState {
-        let bytes = Array(buffer.readableBytesView)
-        guard let (message, used) = try decoder.decode(bytes[...]) else { return .needMoreData }
-        buffer.moveReaderIndex(forwardBy: used)
-        context.fireChannelRead(wrapInboundOut(message))
-        return .continue
-    }
-
-    mutating func decodeLast(
-        context: ChannelHandlerContext, buffer: inout ByteBuffer, seenEOF: Bool
-    ) throws -> DecodingState { try decode(context: context, buffer: &buffer) }
-}
-
 /// Executes what `RTSPClientStateMachine` decides.
 final class RTSPClientHandler: ChannelDuplexHandler {
     typealias InboundIn = RTSPMessage
@@ -31,6 +10,8 @@ final class RTSPClientHandler: ChannelDuplexHandler {
         var request: RTSPRequest
         var promise: EventLoopPromise<RTSPResponse>
         var timeout: TimeAmount
+        /// Nothing behind the answer is looked at before the next request.
+        var holding: Bool
     }
 
     private var machine: RTSPClientStateMachine
@@ -38,8 +19,12 @@ final class RTSPClientHandler: ChannelDuplexHandler {
     private var outgoing: CircularBuffer<Outgoing> = []
     private var timer: Scheduled<Void>?
     private var failure: RAOPError?
+    private let codec: RTSPCodecHandler
 
-    init(password: String?) { machine = RTSPClientStateMachine(password: password) }
+    init(password: String?, codec: RTSPCodecHandler) {
+        machine = RTSPClientStateMachine(password: password)
+        self.codec = codec
+    }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         let next = unwrapOutboundIn(data)
@@ -48,6 +33,8 @@ final class RTSPClientHandler: ChannelDuplexHandler {
             promise?.fail(RAOPError.closed)
             return
         }
+        // What was held answers nothing; it must not be taken for the answer to this.
+        codec.release()
         outgoing.append(next)
         if let request = machine.submit(next.request) { begin(request, context) }
         promise?.succeed()
@@ -89,7 +76,10 @@ final class RTSPClientHandler: ChannelDuplexHandler {
     private func finish(_ context: ChannelHandlerContext, _ complete: (EventLoopPromise<RTSPResponse>) -> Void) {
         timer?.cancel()
         timer = nil
-        if let done = outgoing.popFirst() { complete(done.promise) }
+        if let done = outgoing.popFirst() {
+            if done.holding { codec.hold() }
+            complete(done.promise)
+        }
         if let request = machine.next() { begin(request, context) }
     }
 

@@ -1,9 +1,12 @@
+import HomeKitPairing
 import NIOCore
 import NIOPosix
 
-/// A TCP connection to a receiver that takes requests and gives their answers. The only place that knows NIO.
+/// A TCP connection to a receiver that takes requests and gives their answers; encrypted from some byte on, if wanted.
 public final class RTSPConnection: Sendable {
     private let channel: any Channel
+    /// With the scope of an IPv6 address that has one.
+    private let remoteAddress: SocketAddress
     /// The receiver's address, as a `sockaddr_in` or `sockaddr_in6`.
     public let remoteSocketAddress: [UInt8]
     /// Numeric, without an IPv6 scope.
@@ -16,6 +19,7 @@ public final class RTSPConnection: Sendable {
             let remoteHost = remote.ipAddress, let localHost = local.ipAddress
         else { throw .closed }
         self.channel = channel
+        remoteAddress = remote
         remoteSocketAddress = remote.withSockAddr { address, size in
             Array(UnsafeRawBufferPointer(start: address, count: size))
         }
@@ -33,61 +37,13 @@ public final class RTSPConnection: Sendable {
         limits: RTSPMessageDecoder.Limits = RTSPMessageDecoder.Limits(),
         group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) async throws(RAOPError) -> RTSPConnection {
-        do {
-            let loop = group.next()
-            let connecting = ClientBootstrap(group: loop)
-                .channelOption(.socketOption(.so_keepalive), value: 1)
-                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                .connectTimeout(.nanoseconds(timeout.nanoseconds))
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandlers([
-                            ByteToMessageHandler(RTSPByteDecoder(limits: limits)),
-                            RTSPClientHandler(password: password),
-                        ])
-                    }
-                }
-                .connect(host: host, port: port)
-            return try RTSPConnection(channel: await abandonable(connecting, on: loop))
-        } catch let error as RAOPError {
-            throw error
-        } catch is CancellationError {
-            throw .closed
-        } catch let error as ChannelError {
-            if case .connectTimeout = error { throw .connectTimedOut }
-            throw .unreachable(reason: "\(error)")
-        } catch let error as NIOConnectionError {
-            throw connectionError(error)
-        } catch let error as IOError {
-            throw .unreachable(reason: reason(error))
-        } catch {
-            throw .unreachable(reason: "\(error)")
-        }
-    }
-
-    /// Waits for a channel, but no longer than until the task is cancelled: neither the search for a name nor a connect
-    /// can be called back, so that what comes of them then is closed.
-    private static func abandonable(
-        _ connecting: EventLoopFuture<any Channel>, on loop: any EventLoop
-    ) async throws -> any Channel {
-        let promise = loop.makePromise(of: (any Channel).self)
-        let settled = NIOLoopBoundBox.makeBoxSendingValue(false, as: Bool.self, eventLoop: loop)
-        connecting.hop(to: loop).whenComplete { result in
-            if settled.value {
-                if case .success(let channel) = result { channel.close(promise: nil) }
-            } else {
-                settled.value = true
-                promise.completeWith(result)
-            }
-        }
-        return try await withTaskCancellationHandler {
-            try await promise.futureResult.get()
-        } onCancel: {
-            loop.execute {
-                guard !settled.value else { return }
-                settled.value = true
-                promise.fail(CancellationError())
-            }
+        try await TCPConnector.connect(to: .host(host, port: port), timeout: timeout, group: group) { channel in
+            let codec = RTSPCodecHandler(limits: limits)
+            try channel.pipeline.syncOperations.addHandlers([
+                codec, RTSPClientHandler(password: password, codec: codec),
+            ])
+        } wrap: { channel in
+            try RTSPConnection(channel: channel)
         }
     }
 
@@ -95,13 +51,17 @@ public final class RTSPConnection: Sendable {
     ///
     /// Throws `timedOut` (and then closes: a late answer would be taken for the next one's), `closed`, `malformed`,
     /// `passwordRequired` or `passwordRefused`.
+    ///
+    /// - Parameter holding: what comes behind the answer is not looked at before the next request, or `encrypt`, has
+    ///   decided what it is.
     public func perform(
-        _ request: RTSPRequest, timeout: Duration = .seconds(10)
+        _ request: RTSPRequest, timeout: Duration = .seconds(10), holding: Bool = false
     ) async throws(RAOPError) -> RTSPResponse {
         let promise = channel.eventLoop.makePromise(of: RTSPResponse.self)
         let outgoing = RTSPClientHandler.Outgoing(
-            request: request, promise: promise, timeout: .nanoseconds(timeout.nanoseconds))
-        channel.writeAndFlush(outgoing, promise: nil)
+            request: request, promise: promise, timeout: .nanoseconds(timeout.nanoseconds), holding: holding)
+        // On a closed channel there is no handler any more that could answer.
+        channel.writeAndFlush(outgoing).whenFailure { _ in promise.fail(RAOPError.closed) }
         do {
             return try await promise.futureResult.get()
         } catch let error as RAOPError {
@@ -109,6 +69,28 @@ public final class RTSPConnection: Sendable {
         } catch {
             throw .closed
         }
+    }
+
+    /// Encrypts both directions from the next byte on. The last request must have been performed `holding`, and none may
+    /// be under way. Throws `closed`, and `malformed` where what has come behind that answer is not sealed so.
+    public func encrypt(with keys: ChannelKeys) async throws(RAOPError) {
+        let channel = channel
+        do {
+            try await channel.eventLoop.submit {
+                try channel.pipeline.syncOperations.handler(type: RTSPCodecHandler.self).encrypt(with: keys)
+            }.get()
+        } catch let error as RTSPDecodingError {
+            throw .malformed(error)
+        } catch {
+            throw .closed
+        }
+    }
+
+    /// Another port of the same receiver.
+    func address(ofPort port: Int) -> SocketAddress {
+        var address = remoteAddress
+        address.port = port
+        return address
     }
 
     /// Returns when the connection is gone, whoever closed it.
@@ -124,24 +106,6 @@ public final class RTSPConnection: Sendable {
 
     private static func withoutScope(_ address: String) -> String {
         address.split(separator: "%").first.map(String.init) ?? address
-    }
-
-    private static func connectionError(_ error: NIOConnectionError) -> RAOPError {
-        if let failure = error.connectionErrors.first {
-            if let system = failure.error as? IOError { return .unreachable(reason: reason(system)) }
-            if case .connectTimeout? = failure.error as? ChannelError { return .connectTimedOut }
-            return .unreachable(reason: "\(failure.error)")
-        }
-        return .unreachable(reason: "the name “\(error.host)” is not known")
-    }
-
-    private static func reason(_ error: IOError) -> String {
-        switch error.errnoCode {
-        case ECONNREFUSED: "the port is closed"
-        case EHOSTUNREACH: "there is no such host on the network"
-        case ENETUNREACH: "no network leads there"
-        default: "\(error)"
-        }
     }
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 /// One datagram of a burst.
 typedef struct {
@@ -32,6 +33,27 @@ int cposix_use_realtime_priority(int priority);
 
 /// Asks for the finest timers for the calling thread: what is left to do when real-time priority is refused.
 void cposix_use_fine_timers(void);
+
+/// Turns on the kernel's software stamps for what arrives at a UDP socket and, with `departures`, for what leaves it, and
+/// news of what did not get through. Returns 0, or -1 with errno set.
+int cposix_use_timestamps(int socket, int family, int departures);
+
+/// Takes one datagram without waiting. `arrival` is by CLOCK_MONOTONIC: the kernel's stamp, or now where there is none.
+/// Returns its whole length, which may be more than the buffer's, or -1 with errno set.
+ssize_t cposix_receive_stamped(int socket, void *buffer, size_t length, struct sockaddr_storage *source,
+                               int64_t *arrival);
+
+/// What a socket's error queue tells.
+typedef struct {
+    /// When a datagram left, by CLOCK_MONOTONIC; 0 where that is not the news.
+    int64_t departure;
+    /// The error that came back for an earlier datagram, and where that was sent; 0 where that is not the news.
+    int error;
+    struct sockaddr_storage destination;
+} cposix_socket_news;
+
+/// Takes the next news without waiting. Returns 1, or 0 where there is none.
+int cposix_take_news(int socket, cposix_socket_news *news);
 
 /// Names the calling thread, for tools that list threads. At most 15 characters.
 void cposix_name_thread(const char *name);

@@ -67,7 +67,9 @@ struct MediaExpander {
     }
 
     private mutating func add(_ word: String) async throws {
-        if InputArguments.isWeb(word) {
+        if let input = try LiveWord.parse(word) {
+            try append(input)
+        } else if InputArguments.isWeb(word) {
             try await addAddress(word, metadata: MediaMetadata(), context: nil)
         } else if word.lowercased().hasPrefix("file://") {
             guard let url = URL(string: word), url.isFileURL,
@@ -88,6 +90,25 @@ struct MediaExpander {
         } else {
             try await addPath(absolute(word, in: workingDirectory), metadata: MediaMetadata(), context: nil)
         }
+    }
+
+    private mutating func append(_ input: LiveInput) throws {
+        if input.kind == .standardInput {
+            guard isatty(STDIN_FILENO) == 0 else {
+                throw RouterError(
+                    .mediaUnsupported, "standard input is the keyboard",
+                    hint: "Send sound into it: some-player | router play -", scope: .item)
+            }
+            let taken = entries.contains {
+                if case .live(let other) = $0.source { other.kind == .standardInput } else { false }
+            }
+            guard !taken else {
+                throw RouterError(
+                    .mediaUnsupported, "standard input is named twice, and can be heard once", hint: "Name it once",
+                    scope: .item)
+            }
+        }
+        append(.live(input), MediaMetadata(kind: .music, title: input.label), nil)
     }
 
     private func absolute(_ path: String, in folder: String) -> String {
@@ -118,7 +139,8 @@ struct MediaExpander {
             guard let data = FileManager.default.contents(atPath: path) else { throw FileFacts.forbidden(path) }
             let real = (path as NSString).resolvingSymlinksInPath
             try await addPlaylist([UInt8](data), kind, source, identity: real, metadata: metadata, context: context)
-        case .other:
+        case .pipe where open.isEmpty: try append(LiveInput(.pipe, name: path))
+        case .pipe, .other:
             throw RouterError(
                 .mediaUnsupported, "“\(MediaSource.file(path: path).label)” is not a regular file",
                 hint: "Give a file, a folder or a playlist", scope: .item)
@@ -268,6 +290,7 @@ struct MediaExpander {
                     hint: "Play that file by its own name", scope: .item)
             }
             try await addAddress(url, metadata: entry.metadata, context: title)
+        case .live: break
         case .file(let path):
             let folder = (path as NSString).deletingLastPathComponent
             let places = try places(of: entry, in: folder)

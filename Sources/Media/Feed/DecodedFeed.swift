@@ -65,6 +65,8 @@ struct FeedDecoder: Sendable {
     static let maximumFailures = 100
 
     let tool: MediaTool
+    /// What captures a sink.
+    let capture: MediaTool
     let buffer: FeedBuffer
     let events: FeedEvents
 
@@ -99,6 +101,7 @@ struct FeedDecoder: Sendable {
 
     /// One item, from its start to its end. Gives what was wrong with it, if anything; throws when it cannot be begun.
     private func decode(_ item: FeedItem) async throws -> RouterError? {
+        if case .live(let input) = item.source { return try await listen(to: input, item) }
         let configuration = try tool.configuration(try Self.arguments(item))
         let first = await buffer.end
         let log: DecoderLog
@@ -149,6 +152,6 @@ struct FeedDecoder: Sendable {
             arguments += ["-ss", String(item.start.seconds)]
         }
         arguments += try InputArguments.of(item.source)
-        return arguments + ["-map", "0:a:0", "-f", "s16le", "-ar", "44100", "-ac", "2", "pipe:1"]
+        return arguments + ["-map", "0:a:0", "-f", "s32le", "-ar", "44100", "-ac", "2", "pipe:1"]
     }
 }

@@ -17,6 +17,12 @@ actor FeedBuffer {
     private var failure: RouterError?
     private var readers: [AsyncStream<Void>.Continuation] = []
     private var writer: AsyncStream<Void>.Continuation?
+    private var firstReader: AsyncStream<Void>.Continuation?
+    private var hasReader = false
+    /// Set while live input comes in.
+    private var pace: LivePace?
+    /// Bytes of it that came.
+    private var liveBytes = 0
 
     init(aheadSeconds: Int, retainedSeconds: Int) {
         ahead = Int64(aheadSeconds * Self.sampleRate)
@@ -35,15 +41,64 @@ actor FeedBuffer {
         wakeReaders()
     }
 
-    /// Returns when there is room for more. Throws only `CancellationError`.
+    /// Returns when there is room for more: half a second of live input, which is not to be heard late. Throws only
+    /// `CancellationError`.
     func waitForRoom() async throws {
-        while window.end - furthest >= ahead {
+        while !hasRoom {
             let (signal, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
             writer = continuation
             for await _ in signal { break }
             writer = nil
             try Task.checkCancellation()
         }
+    }
+
+    private var hasRoom: Bool {
+        window.end - furthest < (pace == nil ? ahead : min(ahead, Int64(Self.sampleRate / 2)))
+    }
+
+    // MARK: Live input
+
+    /// Returns when somebody wants to hear what comes: what is live is not gathered before.
+    func waitForReader() async throws {
+        guard !hasReader else { return }
+        let (signal, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        firstReader = continuation
+        for await _ in signal { break }
+        try Task.checkCancellation()
+    }
+
+    func beginLive(_ pace: LivePace) {
+        self.pace = pace
+        liveBytes = 0
+    }
+
+    /// - Returns: how many bytes came.
+    func endLive() -> Int {
+        pace = nil
+        return liveBytes
+    }
+
+    /// Takes what came in; of a capture that nobody reads, nothing.
+    func append(live bytes: [UInt8], at now: Int64) {
+        liveBytes += bytes.count
+        if pace?.isCapture == true, !hasRoom { return }
+        let waiting = !readers.isEmpty
+        bytes.withUnsafeBytes { window.append($0) }
+        switch pace?.arrived(upTo: window.end, at: now, waiting: waiting) ?? 0 {
+        case 1: window.repeatNewest()
+        case -1: window.dropNewest()
+        default: break
+        }
+        wakeReaders()
+    }
+
+    /// Puts silence in the place of what did not come, for readers that wait for it.
+    func keepUp(at now: Int64) {
+        guard !readers.isEmpty, let count = pace?.silence(after: window.end, wanted: furthest, at: now), count > 0
+        else { return }
+        window.appendSilence(count)
+        wakeReaders()
     }
 
     /// An item is over: the next one's first frame follows here.
@@ -66,8 +121,8 @@ actor FeedBuffer {
 
     // MARK: The readers' side
 
-    /// The frames that can be had without waiting.
-    var retained: Range<Int64> { window.start..<window.end }
+    /// The frames that can be had without waiting; none of a capture, which nobody wants to hear late.
+    var retained: Range<Int64> { (pace?.isCapture == true ? window.end : window.start)..<window.end }
 
     /// Throws `unsupported` for what cannot be encoded.
     func prepare(_ format: AudioPacketFormat) throws {
@@ -75,10 +130,14 @@ actor FeedBuffer {
         guard PacketTrack.supports(format, feedRate: Self.sampleRate) else {
             throw RouterError(
                 .unsupported,
-                "audio can be sent as 44,100 Hz stereo, or as Opus, and the receiver asked for another form",
+                "audio can be sent as stereo of 44,100 or 48,000 Hz, by Apple Lossless, AAC or Opus, and the receiver "
+                    + "asked for another form",
                 scope: .item)
         }
         tracks[format] = try PacketTrack(format, feedRate: Self.sampleRate, windowFrames: window.capacity)
+        hasReader = true
+        firstReader?.finish()
+        firstReader = nil
     }
 
     /// The number of the packet in whose time a frame of the feed is; the format must be prepared.
@@ -109,7 +168,7 @@ actor FeedBuffer {
     private func advance(to frame: Int64) {
         guard frame > furthest else { return }
         furthest = frame
-        if window.end - furthest < ahead {
+        if hasRoom {
             writer?.finish()
             writer = nil
         }

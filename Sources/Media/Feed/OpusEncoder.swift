@@ -6,7 +6,7 @@ import RouteModel
 ///
 /// libavcodec in process with libopus, as `ALACEncoder` and for the same reasons. Not to be used from two tasks at
 /// once.
-final class OpusEncoder {
+final class OpusEncoder: PacketEncoder {
     static let sampleRate = 48_000
     /// Frames of 2.5 to 60 ms, as Opus has them.
     static let packetSizes: Set<Int> = [120, 240, 480, 960, 1920, 2880]
@@ -17,15 +17,14 @@ final class OpusEncoder {
     let framesPerPacket: Int
     /// Frames by which the decoded sound is later than what was encoded.
     let delay: Int
-    /// What is wrong is told by results; the library would print on standard error that a stream ended in the middle.
-    private static let quiet: Void = av_log_set_level(AV_LOG_QUIET)
+    let history = 1
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var frame: UnsafeMutablePointer<AVFrame>?
     private var packet: UnsafeMutablePointer<AVPacket>?
 
     /// - Parameter framesPerPacket: one of `packetSizes`.
     init(framesPerPacket: Int, bitRate: Int) throws {
-        _ = Self.quiet
+        _ = CodecLibrary.quiet
         self.framesPerPacket = framesPerPacket
         guard Self.packetSizes.contains(framesPerPacket), Self.bitRates.contains(bitRate),
             let codec = avcodec_find_encoder_by_name("libopus"), let context = avcodec_alloc_context3(codec)
@@ -68,12 +67,13 @@ final class OpusEncoder {
         avcodec_free_context(&context)
     }
 
-    /// One packet of `framesPerPacket` frames; `fill` writes them, left and right in turn, -1 to 1.
-    func encode(_ fill: (UnsafeMutablePointer<Float>) -> Void) throws -> [UInt8] {
+    func encode(
+        _ fill: (_ left: UnsafeMutablePointer<Float>, _ right: UnsafeMutablePointer<Float>, _ stride: Int) -> Void
+    ) throws -> [UInt8]? {
         guard let context, let frame, let packet, av_frame_make_writable(frame) >= 0,
             let plane = frame.pointee.data.0
         else { throw Self.failure("the encoder is closed") }
-        plane.withMemoryRebound(to: Float.self, capacity: framesPerPacket * 2) { fill($0) }
+        plane.withMemoryRebound(to: Float.self, capacity: framesPerPacket * 2) { fill($0, $0 + 1, 2) }
         guard avcodec_send_frame(context, frame) >= 0, avcodec_receive_packet(context, packet) >= 0 else {
             throw Self.failure("the Opus encoder refused a packet")
         }

@@ -7,8 +7,8 @@ import RouteModel
 final class PacketTrack {
     private enum Encoder {
         case plain
-        case lossless(ALACEncoder)
-        case opus(OpusTrack)
+        case lossless(ALACEncoder, RateReader)
+        case coded(CodedTrack)
     }
 
     let format: AudioPacketFormat
@@ -24,9 +24,24 @@ final class PacketTrack {
         encoder =
             switch format.codec {
             case .alac:
-                .lossless(try ALACEncoder(sampleRate: format.sampleRate, framesPerPacket: format.framesPerPacket))
+                .lossless(
+                    try ALACEncoder(
+                        sampleRate: format.sampleRate, framesPerPacket: format.framesPerPacket,
+                        bitDepth: format.bitDepth), RateReader(from: feedRate, to: format.sampleRate))
             case .l16: .plain
-            case .opus: .opus(try OpusTrack(format, feedRate: feedRate))
+            case .opus:
+                .coded(
+                    try CodedTrack(format, feedRate: feedRate) {
+                        try OpusEncoder(
+                            framesPerPacket: format.framesPerPacket,
+                            bitRate: format.bitRate ?? OpusEncoder.defaultBitRate)
+                    })
+            case .aac:
+                .coded(
+                    try CodedTrack(format, feedRate: feedRate) {
+                        try AACEncoder(
+                            sampleRate: format.sampleRate, bitRate: format.bitRate ?? AACEncoder.defaultBitRate)
+                    })
             }
         slots = Array(
             repeating: nil, count: windowFrames * format.sampleRate / feedRate / format.framesPerPacket + 2)
@@ -35,11 +50,20 @@ final class PacketTrack {
     static func supports(_ format: AudioPacketFormat, feedRate: Int) -> Bool {
         guard format.channels == 2 else { return false }
         switch format.codec {
-        case .alac, .l16: return format.sampleRate == feedRate && (1...4096).contains(format.framesPerPacket)
+        case .alac:
+            return [44_100, 48_000].contains(format.sampleRate) && (1...4096).contains(format.framesPerPacket)
+                && ALACEncoder.bitDepths.contains(format.bitDepth)
+        case .l16:
+            return format.sampleRate == feedRate && (1...4096).contains(format.framesPerPacket)
+                && format.bitDepth == 16
         case .opus:
-            return format.sampleRate == OpusEncoder.sampleRate
+            return format.bitDepth == 16 && format.sampleRate == OpusEncoder.sampleRate
                 && OpusEncoder.packetSizes.contains(format.framesPerPacket)
                 && OpusEncoder.bitRates.contains(format.bitRate ?? OpusEncoder.defaultBitRate)
+        case .aac:
+            return format.bitDepth == 16 && AACEncoder.sampleRates.contains(format.sampleRate)
+                && format.framesPerPacket == AACEncoder.framesPerPacket
+                && AACEncoder.bitRates.contains(format.bitRate ?? AACEncoder.defaultBitRate)
         }
     }
 
@@ -48,13 +72,20 @@ final class PacketTrack {
     /// The feed's frames that a packet is made of, from 0 on.
     func source(of index: Int64) -> Range<Int64> {
         switch encoder {
-        case .plain, .lossless:
-            let size = Int64(format.framesPerPacket)
-            return (index * size)..<((index + 1) * size)
-        case .opus(let track):
-            let source = track.source(of: index)
-            return max(0, source.lowerBound)..<max(0, source.upperBound)
+        case .plain: return frames(of: index)
+        case .lossless(_, let reader): return Self.fromZero(reader.source(of: frames(of: index)))
+        case .coded(let track): return Self.fromZero(track.source(of: index))
         }
+    }
+
+    /// The frames that a packet has, at the format's own rate.
+    private func frames(of index: Int64) -> Range<Int64> {
+        let size = Int64(format.framesPerPacket)
+        return (index * size)..<((index + 1) * size)
+    }
+
+    private static func fromZero(_ frames: Range<Int64>) -> Range<Int64> {
+        max(0, frames.lowerBound)..<max(0, frames.upperBound)
     }
 
     /// The packet in whose time a frame of the feed is.
@@ -89,39 +120,50 @@ final class PacketTrack {
         let payload =
             switch encoder {
             case .plain: Self.plain(frame, format, window)
-            case .lossless(let encoder): try Self.compressed(encoder, frame, format, window)
-            case .opus(let track): try track.packet(index, of: window)
+            case .lossless(let encoder, let reader): try compressed(encoder, reader, index, window)
+            case .coded(let track): try track.packet(index, of: window)
             }
         let packet = AudioPacket(frame: frame, frameCount: format.framesPerPacket, payload: payload)
         slots[slot] = packet
         return packet
     }
 
-    private static func compressed(
-        _ encoder: ALACEncoder, _ frame: Int64, _ format: AudioPacketFormat, _ window: SampleWindow
+    private func compressed(
+        _ encoder: ALACEncoder, _ reader: RateReader, _ index: Int64, _ window: SampleWindow
     ) throws -> [UInt8] {
-        try encoder.encode { left, right in
-            window.withFrames(from: frame, count: format.framesPerPacket) { run, offset in
-                let left = left + offset
-                let right = right + offset
-                for index in 0..<run.count {
-                    let both = run[index]
-                    left[index] = Int16(truncatingIfNeeded: both)
-                    right[index] = Int16(truncatingIfNeeded: both >> 16)
+        let frames = frames(of: index)
+        return try encoder.encode { left, right in
+            guard Int64(format.sampleRate) != feedRate else {
+                window.withFrames(from: frames.lowerBound, count: frames.count) { run, offset in
+                    for index in 0..<run.count {
+                        left[offset + index] = run[index].x
+                        right[offset + index] = run[index].y
+                    }
+                }
+                return
+            }
+            withUnsafeTemporaryAllocation(of: Float.self, capacity: 2 * frames.count) { both in
+                guard let base = both.baseAddress else { return }
+                reader.read(frames, of: window, left: base, right: base + 1, stride: 2)
+                for index in 0..<frames.count {
+                    left[index] = PCM.int32(base[2 * index])
+                    right[index] = PCM.int32(base[2 * index + 1])
                 }
             }
         }
     }
 
     private static func plain(_ frame: Int64, _ format: AudioPacketFormat, _ window: SampleWindow) -> [UInt8] {
-        let size = format.framesPerPacket * MemoryLayout<SampleWindow.Frame>.size
+        let size = format.framesPerPacket * 4
         return [UInt8](unsafeUninitializedCapacity: size) { bytes, count in
             window.withFrames(from: frame, count: format.framesPerPacket) { run, offset in
                 for index in 0..<run.count {
-                    // Each 16-bit half turned round, the left one staying first.
-                    let turned = (run[index] & 0x00FF_00FF) << 8 | (run[index] >> 8) & 0x00FF_00FF
+                    // Left first, each with its upper byte first.
+                    let left = UInt32(UInt16(bitPattern: PCM.int16(run[index].x)))
+                    let right = UInt32(UInt16(bitPattern: PCM.int16(run[index].y)))
                     UnsafeMutableRawPointer(bytes.baseAddress!)
-                        .storeBytes(of: turned.littleEndian, toByteOffset: (offset + index) * 4, as: UInt32.self)
+                        .storeBytes(
+                            of: (left << 16 | right).bigEndian, toByteOffset: (offset + index) * 4, as: UInt32.self)
                 }
             }
             count = size

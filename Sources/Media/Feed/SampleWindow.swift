@@ -1,22 +1,22 @@
-/// The newest frames of a feed: 16-bit stereo in a ring, addressed by their number in the feed.
+/// The newest frames of a feed: 32-bit stereo in a ring, addressed by their number in the feed.
 ///
 /// A class round raw memory, so that 64 KiB at a time is one copy and no array is checked sample by sample. It is
 /// owned by one actor and never leaves it.
 final class SampleWindow {
     /// Left and right of one frame, little-endian as ffmpeg gives them (and as this machine has them).
-    typealias Frame = UInt32
+    typealias Frame = SIMD2<Int32>
 
     let capacity: Int
     private let frames: UnsafeMutablePointer<Frame>
     /// The frame after the newest.
     private(set) var end: Int64 = 0
     /// Bytes of a frame that came in two parts.
-    private var carry: (bytes: Frame, count: Int) = (0, 0)
+    private var carry: (bytes: UInt64, count: Int) = (0, 0)
 
     init(capacity: Int) {
         self.capacity = capacity
         frames = .allocate(capacity: capacity)
-        frames.initialize(repeating: 0, count: capacity)
+        frames.initialize(repeating: .zero, count: capacity)
     }
 
     deinit { frames.deallocate() }
@@ -28,32 +28,54 @@ final class SampleWindow {
     func append(_ bytes: UnsafeRawBufferPointer) {
         var bytes = bytes[...]
         while carry.count > 0, let byte = bytes.popFirst() {
-            carry.bytes |= Frame(byte) << Frame(8 * carry.count)
+            carry.bytes |= UInt64(byte) << UInt64(8 * carry.count)
             carry.count += 1
             if carry.count == MemoryLayout<Frame>.size {
-                frames[Int(end % Int64(capacity))] = carry.bytes
-                end += 1
+                append(
+                    Frame(
+                        Int32(truncatingIfNeeded: carry.bytes), Int32(truncatingIfNeeded: carry.bytes >> 32)))
                 carry = (0, 0)
             }
         }
         let whole = bytes.count / MemoryLayout<Frame>.size
         copy(UnsafeRawBufferPointer(rebasing: bytes.prefix(whole * MemoryLayout<Frame>.size)))
         for byte in bytes.dropFirst(whole * MemoryLayout<Frame>.size) {
-            carry.bytes |= Frame(byte) << Frame(8 * carry.count)
+            carry.bytes |= UInt64(byte) << UInt64(8 * carry.count)
             carry.count += 1
         }
     }
+
+    private func append(_ frame: Frame) {
+        frames[Int(end % Int64(capacity))] = frame
+        end += 1
+    }
+
+    /// Adds frames of silence.
+    func appendSilence(_ count: Int64) {
+        if count >= Int64(capacity) {
+            frames.update(repeating: .zero, count: capacity)
+            end += count
+        } else {
+            for _ in 0..<max(0, count) { append(.zero) }
+        }
+    }
+
+    /// The newest frame once more.
+    func repeatNewest() { append(end > 0 ? frames[Int((end - 1) % Int64(capacity))] : .zero) }
+
+    /// Takes the newest frame back.
+    func dropNewest() { end = max(0, end - 1) }
 
     /// Forgets a frame that stayed cut: an item ended in its middle.
     func endItem() { carry = (0, 0) }
 
     private func copy(_ bytes: UnsafeRawBufferPointer) {
         var left = bytes
-        while left.count > 0 {
+        while left.count > 0, let source = left.baseAddress {
             let at = Int(end % Int64(capacity))
             let count = min(left.count / MemoryLayout<Frame>.size, capacity - at)
             let size = count * MemoryLayout<Frame>.size
-            UnsafeMutableRawPointer(frames + at).copyMemory(from: left.baseAddress!, byteCount: size)
+            UnsafeMutableRawPointer(frames + at).copyMemory(from: source, byteCount: size)
             end += Int64(count)
             left = UnsafeRawBufferPointer(rebasing: left.dropFirst(size))
         }
@@ -75,7 +97,7 @@ final class SampleWindow {
         }
         if done < count {
             withUnsafeTemporaryAllocation(of: Frame.self, capacity: count - done) { silence in
-                silence.initialize(repeating: 0)
+                silence.initialize(repeating: .zero)
                 body(UnsafeBufferPointer(silence), done)
             }
         }

@@ -5,7 +5,7 @@ import RouteModel
 
 /// What the file system says of a file.
 struct FileFacts: Sendable, Hashable {
-    enum Kind: Sendable, Hashable { case file, folder, other }
+    enum Kind: Sendable, Hashable { case file, folder, pipe, other }
 
     let kind: Kind
     let inode: UInt64
@@ -17,6 +17,7 @@ struct FileFacts: Sendable, Hashable {
         switch status.st_mode & S_IFMT {
         case S_IFREG: kind = .file
         case S_IFDIR: kind = .folder
+        case S_IFIFO: kind = .pipe
         default: kind = .other
         }
         inode = UInt64(status.st_ino)

@@ -23,6 +23,10 @@ enum InputArguments {
                 "-rw_timeout", "15000000", "-reconnect", "1", "-reconnect_delay_max", "5",
                 "-protocol_whitelist", "http,https,tcp,tls,crypto,httpproxy", "-i", text,
             ]
+        case .live(let input):
+            throw RouterError(
+                .mediaUnsupported, "“\(input.label)” is live input, which is heard as it comes and not looked into",
+                hint: "Play it to a room", scope: .item)
         }
     }
 

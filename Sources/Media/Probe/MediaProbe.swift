@@ -58,6 +58,7 @@ extension MediaSource {
             case .url(let text):
                 text.split(whereSeparator: { $0 == "?" || $0 == "#" }).first?.split(separator: "/").dropFirst(2).last
                     .map(String.init) ?? ""
+            case .live: ""
             }
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return "" }
         return String(name[name.index(after: dot)...])

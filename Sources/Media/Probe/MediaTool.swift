@@ -18,6 +18,10 @@ struct MediaTool: Sendable {
     /// A path, or a name for `PATH`.
     let program: String
     let clock: any HostClock
+    /// Debian's package that has it.
+    var package = "ffmpeg"
+    /// Variables that it is given beside those that all are.
+    var variables: [String] = []
 
     /// The program's path, or nil when it is not installed.
     func path() -> String? {
@@ -33,13 +37,20 @@ struct MediaTool: Sendable {
             let name = program.split(separator: "/").last.map(String.init) ?? program
             throw RouterError(
                 .dependencyMissing, "\(name) is not installed",
-                hint: "Install Debian's package ffmpeg: sudo apt install ffmpeg", scope: .item, retry: .afterUserAction)
+                hint: "Install Debian's package \(package): sudo apt install \(package)", scope: .item,
+                retry: .afterUserAction)
         }
         let cut = path.lastIndex(of: "/")!
+        let own = variables.compactMap { name -> (Environment.Key, String?)? in
+            guard let key = Environment.Key(rawValue: name), let value = ProcessInfo.processInfo.environment[name]
+            else { return nil }
+            return (key, value)
+        }
         // By name and a `PATH` of one folder: the tools start no other program.
         return Configuration(
             executable: .name(String(path[path.index(after: cut)...])), arguments: Arguments(arguments),
-            environment: Self.environment.updating(["PATH": String(path[..<cut])]))
+            environment: Self.environment.updating(
+                Dictionary(uniqueKeysWithValues: own + [("PATH", String(path[..<cut]))])))
     }
 
     /// Only what the tools need: the rest may hold secrets.

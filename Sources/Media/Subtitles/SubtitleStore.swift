@@ -70,7 +70,7 @@ actor SubtitleStore {
     private static func file(_ source: Source) throws -> FileFacts? {
         switch source.origin {
         case .separate(.file(let path)), .stream(.file(let path), _, _): try FileFacts.check(path)
-        case .separate(.url), .stream(.url, _, _): nil
+        case .separate, .stream: nil
         }
     }
 
@@ -112,7 +112,7 @@ actor SubtitleStore {
             guard let handle = FileHandle(forReadingAtPath: path) else { throw FileFacts.forbidden(path) }
             defer { try? handle.close() }
             return [UInt8]((try? handle.read(upToCount: SubtitleLimits.bytes + 1)) ?? Data())
-        case .url:
+        case .url, .live:
             let input = ["-v", "level+error", "-nostdin", "-f", "data"] + (try InputArguments.of(source))
             let result = try await tool.run(
                 input + ["-map", "0", "-c", "copy", "-f", "data", "pipe:1"], outputLimit: SubtitleLimits.bytes,

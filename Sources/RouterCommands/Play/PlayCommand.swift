@@ -18,13 +18,23 @@ struct PlayCommand: AsyncParsableCommand {
               router play album/ -r Kitchen --explain
               router play                            what was cut short, again
 
+            Live input is heard as it comes, by AirPlay or --via cast-streaming:
+
+              some-player | router play - -r Kitchen           any format with a header
+              router play pcm://-?rate=48000 -r Kitchen        samples: format=s16le, rate=44100, channels=2
+              router play /run/user/1000/music.pipe -r Kitchen a named pipe; of samples: pcm:///run/user/1000/…
+              router play pulse://router -r Kitchen            what applications play into the sink “router”
+
+            Only the sink that is named is captured. Alert sounds of the desktop go to its default sink: make one of your \
+            own for music, with “pactl load-module module-null-sink sink_name=router”, and they stay on this machine.
+
             Exit status: 0 played; 3 no such room or file; 4 a password or pairing is needed; 5 the device was not \
             reached or was lost; 6 it cannot play this; 8 some rooms failed and others played; 130 interrupted.
             """)
 
     @OptionGroup var options: GlobalOptions
 
-    @Argument(help: "Files, folders, playlists (M3U, PLS, XSPF) or URLs.", completion: .file())
+    @Argument(help: "Files, folders, playlists (M3U, PLS, XSPF), URLs or live input.", completion: .file())
     var what: [String] = []
 
     @Option(

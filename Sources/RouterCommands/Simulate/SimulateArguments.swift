@@ -1,9 +1,10 @@
-/// `--cast` and `--raop` may stand alone: then the receiver gets a name of ours. The argument parser knows no option whose
+/// `--cast`, `--raop` and `--airplay2` may stand alone: then the receiver gets a name of ours. The argument parser knows no option whose
 /// value may be missing, so the name is put in before it reads the words.
 enum SimulateArguments {
     static let castName = "Simulated Cast"
     static let raopName = "Simulated Speaker"
-    private static let names = ["--cast": castName, "--raop": raopName]
+    static let airPlay2Name = "Simulated AirPlay 2"
+    private static let names = ["--cast": castName, "--raop": raopName, "--airplay2": airPlay2Name]
 
     /// The words after `router`, with a name for each receiver that was given none.
     static func complete(_ arguments: [String]) -> [String] {

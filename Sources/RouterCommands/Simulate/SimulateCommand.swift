@@ -11,8 +11,8 @@ struct SimulateCommand: AsyncParsableCommand {
         discussion: """
             They speak the real protocols on real sockets and play what they are sent in real time. Each prints a line of \
             JSON when it listens; what happens then goes to standard error, or with -o ndjson to standard output. \
-            Without --cast and --raop \
-            there is one of each. Ctrl-C stops them.
+            Without --cast, --raop \
+            and --airplay2 there is one Cast and one AirPlay 1 receiver. Ctrl-C stops them.
 
               router simulate --cast
               router simulate --cast TV --raop Kitchen --record /tmp/heard
@@ -20,8 +20,13 @@ struct SimulateCommand: AsyncParsableCommand {
               router simulate --cast A --cast B --group Both=A,B --fault Both:move@5
               router simulate --cast TV@10.0.0.5 --raop TV@10.0.0.5 --advertise
               ROUTER_PASSWORD=secret router simulate --raop
+              router simulate --airplay2 'HomePod@127.0.0.2?timing=ptp' --airplay2 'TV@127.0.0.3?pin=1234'
 
-            One NAME given to both at one ADDR is one device that is both. Faults: \(SimulatedFault.words). With NAME: before a fault it is of that receiver only.
+            One NAME given to several at one ADDR is one device that is all of them. What kind of AirPlay 2 receiver it \
+            is stands behind a question mark: pairing=everybody|pin|password|home|legacy|none, pin=DIGITS, \
+            timing=both|ptp|ntp, streams=both|realtime|buffered, record=any|before|after|silent-after, \
+            codec-word=needed|ignored, tsid=UUID of a stereo pair, gid=UUID of a group. PTP takes UDP ports 319 and 320 \
+            of ADDR. Faults: \(SimulatedFault.words). With NAME: before a fault it is of that receiver only.
             """)
 
     @OptionGroup var options: GlobalOptions
@@ -42,6 +47,13 @@ struct SimulateCommand: AsyncParsableCommand {
     var raop: [SimulatedReceiverSpec] = []
 
     @Option(
+        name: .customLong("airplay2"),
+        help: ArgumentHelp(
+            "Run an AirPlay 2 receiver; may be repeated, and stand without a value.",
+            valueName: "name[@addr[:port]][?key=value&…]"), transform: SimulatedAirPlay2Spec.init(parsing:))
+    var airPlay2: [SimulatedAirPlay2Spec] = []
+
+    @Option(
         name: .long,
         help: ArgumentHelp(
             "Run a Google Cast group of Cast receivers of this command, or of mere names; may be repeated.",
@@ -50,7 +62,8 @@ struct SimulateCommand: AsyncParsableCommand {
 
     @Option(
         name: .long,
-        help: "The first receiver's port; the next ones follow, Cast first. 0 takes free ones. Else 8009 and 5000.")
+        help:
+            "The first receiver's port; the next ones follow, Cast first. 0 takes free ones. Else 8009, 5000 and 7000.")
     var port: Int?
 
     @Flag(name: .long, help: "Announce them by mDNS on this machine's network.")
@@ -59,8 +72,8 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "Write what was heard to DIR/NAME.wav and what happened to DIR/NAME.ndjson; of a device that is both, to "
-                + "NAME-cast and NAME-raop.",
+            "Write what was heard to DIR/NAME.wav and what happened to DIR/NAME.ndjson; of a device of several kinds, to "
+                + "NAME-cast and NAME-raop, say.",
             valueName: "dir"), completion: .directory)
     var record: String?
 
@@ -81,7 +94,7 @@ struct SimulateCommand: AsyncParsableCommand {
         if let port, !(0...65_000).contains(port) {
             throw ValidationError("A port is a number from 0 to 65000, not \(port).")
         }
-        if rootOut != nil, cast.isEmpty, group.isEmpty, !raop.isEmpty {
+        if rootOut != nil, cast.isEmpty, group.isEmpty, !(raop.isEmpty && airPlay2.isEmpty) {
             throw ValidationError("--root-out is of Cast receivers, and there is none.")
         }
         _ = try planner(recordingTo: nil).plan()
@@ -122,11 +135,11 @@ struct SimulateCommand: AsyncParsableCommand {
 
     private func planner(recordingTo folder: URL?) -> SimulatePlanner {
         let password = ProcessInfo.processInfo.environment["ROUTER_PASSWORD"].flatMap { $0.isEmpty ? nil : $0 }
-        let none = cast.isEmpty && raop.isEmpty && group.isEmpty
+        let none = cast.isEmpty && raop.isEmpty && airPlay2.isEmpty && group.isEmpty
         return SimulatePlanner(
             cast: none ? [SimulatedReceiverSpec(name: SimulateArguments.castName)] : cast,
-            raop: none ? [SimulatedReceiverSpec(name: SimulateArguments.raopName)] : raop, groups: group,
-            firstPort: port, faults: fault, recordingFolder: folder, password: password)
+            raop: none ? [SimulatedReceiverSpec(name: SimulateArguments.raopName)] : raop, airPlay2: airPlay2,
+            groups: group, firstPort: port, faults: fault, recordingFolder: folder, password: password)
     }
 
     private func recordingFolder() throws -> URL? {

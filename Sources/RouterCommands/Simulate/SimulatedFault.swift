@@ -22,11 +22,13 @@ struct SimulatedFault: Sendable, Hashable {
         /// How a challenge of device authentication is answered.
         case authentication(SimulatedCastConfiguration.AuthenticationMode)
         case stream(SimulatedStreamFault)
+        /// What only AirPlay receivers do.
+        case airPlay(SimulatedAirPlayFault)
     }
 
     static let words =
-        "refuse, slow[=SECONDS], drop=N, wrong-password, busy, lose=PERCENT, load-failed[=CODE], never-answer; of Cast "
-        + "auth=MODE, \(SimulatedCastFault.words); of Cast Streaming \(SimulatedStreamFault.words); of Cast, SECONDS "
+        "refuse, slow[=SECONDS], drop=N, wrong-password, busy, lose=PERCENT, load-failed[=CODE], never-answer; of AirPlay "
+        + "\(SimulatedAirPlayFault.words); of Cast auth=MODE, \(SimulatedCastFault.words); of Cast Streaming \(SimulatedStreamFault.words); of Cast, SECONDS "
         + "after the first sound, as in pause@3: \(SimulatedCastFault.timedWords)"
     private static let slowSeconds = 2.0
     /// The code of a load that failed for no particular reason.
@@ -55,7 +57,8 @@ struct SimulatedFault: Sendable, Hashable {
     private static func colon(in text: String) -> String.Index? {
         guard let last = text.lastIndex(of: ":") else { return nil }
         let word = text[text.index(after: last)...].prefix { $0.isLetter || $0 == "-" }
-        if plainWords.contains(String(word)) || SimulatedCastFault.allWords.contains(String(word)) { return last }
+        let known = [plainWords, SimulatedCastFault.allWords, SimulatedAirPlayFault.allWords]
+        if known.contains(where: { $0.contains(String(word)) }) { return last }
         return text.prefix { $0 != "=" }.lastIndex(of: ":")
     }
 
@@ -95,6 +98,8 @@ struct SimulatedFault: Sendable, Hashable {
         case let word:
             if let fault = try SimulatedStreamFault(word, value) {
                 .stream(fault)
+            } else if let fault = try SimulatedAirPlayFault(word, value) {
+                .airPlay(fault)
             } else if let fault = try SimulatedCastFault.parse(word, value) {
                 .cast(fault)
             } else {
@@ -125,12 +130,12 @@ struct SimulatedFault: Sendable, Hashable {
         case .authentication(let mode): configuration.authentication = mode
         case .stream(let fault): fault.apply(to: &configuration.faults.streaming)
         // Cast has no passwords, and its sound comes by TCP.
-        case .wrongPassword, .lose: return false
+        case .wrongPassword, .lose, .airPlay: return false
         }
         return true
     }
 
-    /// False where an AirPlay receiver cannot have this fault.
+    /// False where an AirPlay 1 receiver cannot have this fault.
     func apply(to configuration: inout SimulatedRAOPConfiguration) -> Bool {
         switch deed {
         case .refuse: configuration.faults.refusesConnections = true
@@ -140,7 +145,24 @@ struct SimulatedFault: Sendable, Hashable {
         case .busy: configuration.faults.isBusy = true
         case .lose(let share): configuration.faults.dropAudio = share
         case .neverAnswer: configuration.faults.neverAnswers = true
+        case .airPlay(let fault): return fault.apply(to: &configuration)
         // AirPlay 1 is sent the sound itself, and loads nothing.
+        case .loadFailed, .cast, .stream, .authentication: return false
+        }
+        return true
+    }
+
+    /// False where an AirPlay 2 receiver cannot have this fault.
+    func apply(to configuration: inout SimulatedAirPlay2Configuration) -> Bool {
+        switch deed {
+        case .refuse: configuration.faults.refusesConnections = true
+        case .slow(let seconds): configuration.faults.answerDelay = seconds
+        case .drop(let message): configuration.faults.closesAfterRequests = message
+        case .wrongPassword: configuration.pairing = .password(UUID().uuidString)
+        case .busy: configuration.faults.isBusy = true
+        case .lose(let share): configuration.faults.dropAudio = share
+        case .neverAnswer: configuration.faults.neverAnswers = true
+        case .airPlay(let fault): fault.apply(to: &configuration)
         case .loadFailed, .cast, .stream, .authentication: return false
         }
         return true

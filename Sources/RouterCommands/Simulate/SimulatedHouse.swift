@@ -5,11 +5,12 @@ import RouteBackend
 import RouteModel
 import SimulatedReceivers
 
-/// Simulated receivers of both kinds, started together, on demand announced by mDNS.
+/// Simulated receivers of all kinds, started together, on demand announced by mDNS.
 actor SimulatedHouse {
     struct Plan: Sendable {
         var cast: [SimulatedCastConfiguration] = []
         var raop: [SimulatedRAOPConfiguration] = []
+        var airPlay2: [SimulatedAirPlay2Configuration] = []
         /// Of each group the names of its members that are receivers here.
         var members: [String: [String]] = [:]
         var announces = false
@@ -31,19 +32,20 @@ actor SimulatedHouse {
         var journal: URL?
 
         var family: RouteFamily { proto.family }
-        /// The scheme of its URI and the word of its option.
-        var kind: String { family == .cast ? "cast" : "raop" }
+        /// The word of its option.
+        var kind: String { family == .cast ? "cast" : proto == .airplay2 ? "airplay2" : "raop" }
+        private var scheme: String { proto == .airplay2 ? "airplay" : kind }
 
         /// What `--device` takes.
         var uri: String {
             var uri = URLComponents()
-            uri.scheme = kind
+            uri.scheme = scheme
             uri.host = host.contains(":") ? "[\(host)]" : host
             uri.port = port
             uri.queryItems =
                 [URLQueryItem(name: "name", value: name)]
                 + facts.sorted { $0.key < $1.key }.map { URLQueryItem(name: $0.key, value: $0.value) }
-            return uri.string ?? "\(kind)://\(host):\(port)"
+            return uri.string ?? "\(scheme)://\(host):\(port)"
         }
 
         /// One line of JSON.
@@ -60,9 +62,12 @@ actor SimulatedHouse {
 
     private let plan: Plan
     private let logger: Logger
+    /// Finds the senders that buttons are told to.
+    private let browser = AvahiBrowser()
     private var publisher: AvahiPublisher?
     private var cast: [SimulatedCastReceiver] = []
     private var raop: [SimulatedRAOPReceiver] = []
+    private var airPlay2: [SimulatedAirPlay2Receiver] = []
     /// What mDNS is to say.
     private var services: [PublishedService] = []
     private var announced: [PublishedService.Key: AvahiPublication] = [:]
@@ -81,6 +86,7 @@ actor SimulatedHouse {
         do {
             for configuration in plan.cast { try await start(configuration) }
             for configuration in plan.raop { try await start(configuration) }
+            for configuration in plan.airPlay2 { try await start(configuration) }
             for (group, receiver) in zip(plan.cast, cast) {
                 for (member, configuration) in zip(cast, plan.cast)
                 where plan.members[group.name]?.contains(configuration.name) == true {
@@ -117,7 +123,8 @@ actor SimulatedHouse {
     }
 
     private func start(_ configuration: SimulatedRAOPConfiguration) async throws {
-        let receiver = SimulatedRAOPReceiver(configuration, clock: SystemHostClock(), logger: logger)
+        let receiver = SimulatedRAOPReceiver(
+            configuration, browser: browser, clock: SystemHostClock(), logger: logger)
         let port = try await receiver.start()
         raop.append(receiver)
         let file = configuration.recordingFolder?
@@ -131,6 +138,34 @@ actor SimulatedHouse {
         services.append(
             PublishedService(
                 type: "_raop._tcp", name: receiver.serviceName, port: port, txt: receiver.txtRecord,
+                address: configuration.host))
+    }
+
+    private func start(_ configuration: SimulatedAirPlay2Configuration) async throws {
+        let receiver = SimulatedAirPlay2Receiver(
+            configuration, browser: browser, clock: SystemHostClock(), logger: logger)
+        let port = try await receiver.start()
+        airPlay2.append(receiver)
+        if let reason = await receiver.missesPTP {
+            notices.append("\(configuration.name) does without PTP, by NTP only: \(reason)")
+        }
+        let file = configuration.recordingFolder?
+            .appendingPathComponent(configuration.recordingName ?? configuration.name)
+        let record = await receiver.airPlayRecord
+        receivers.append(
+            Receiver(
+                name: configuration.name, proto: .airplay2, host: configuration.host, port: port,
+                id: configuration.hardwareID,
+                facts: record.filter { ["features", "flags", "deviceid", "pw"].contains($0.key) },
+                recording: file?.appendingPathExtension("wav"), journal: file?.appendingPathExtension("ndjson")))
+        services.append(
+            PublishedService(
+                type: "_airplay._tcp", name: configuration.name, port: port, txt: record, address: configuration.host))
+        // Where the device is an AirPlay 1 receiver too, that is what its other record leads to.
+        guard !plan.raop.contains(where: { $0.name == configuration.name }) else { return }
+        services.append(
+            PublishedService(
+                type: "_raop._tcp", name: receiver.raopServiceName, port: port, txt: await receiver.raopRecord,
                 address: configuration.host))
     }
 
@@ -189,6 +224,9 @@ actor SimulatedHouse {
         for (receiver, configuration) in zip(raop, plan.raop) {
             streams.append((configuration.name, await receiver.events()))
         }
+        for (receiver, configuration) in zip(airPlay2, plan.airPlay2) {
+            streams.append((configuration.name, await receiver.events()))
+        }
         let all = streams
         let receivers = Dictionary(zip(plan.cast.map(\.name), cast)) { first, _ in first }
         let (merged, continuation) = AsyncStream.makeStream(of: (name: String, event: SimulatedReceiverEvent).self)
@@ -215,10 +253,12 @@ actor SimulatedHouse {
         publisher = nil
         for receiver in cast { await receiver.stop() }
         for receiver in raop { await receiver.stop() }
+        for receiver in airPlay2 { await receiver.stop() }
         announced = [:]
         services = []
         cast = []
         raop = []
+        airPlay2 = []
     }
 }
 

@@ -6,10 +6,13 @@ public struct MediaNeed: Sendable, Hashable {
     public var senderOnly: Bool
     /// It has a picture that belongs on a screen.
     public var video: Bool
+    /// It is heard as it is made: there is nothing that could be fetched.
+    public var live: Bool
 
-    public init(senderOnly: Bool, video: Bool) {
+    public init(senderOnly: Bool, video: Bool, live: Bool = false) {
         self.senderOnly = senderOnly
         self.video = video
+        self.live = live
     }
 }
 
@@ -60,6 +63,9 @@ enum EndpointChooser {
         if endpoint.access == .denied { return "the device does not let us in" }
         let pushes = endpoint.capabilities[.playAudioStream]
         let pulls = endpoint.capabilities[.playURL]
+        if need.live, pushes != .available, pulls == .available {
+            return "it fetches what it plays, and live input has nothing to fetch"
+        }
         if pushes == .available || pulls == .available { return nil }
         for state in [pushes, pulls] {
             if case .unavailable(let reason) = state { return reason }

@@ -66,8 +66,15 @@ struct Member: Sendable {
     var cutOff = false
     /// The endpoint it played by last, and what finds the session on it again.
     var endpoint: Endpoint?
+    /// What is to be done for people at the device, and whether that is under way.
+    var deviceCommands = DeviceCommandQueue()
+    var obeying = false
     /// Why it is suspended.
     var lostBy: RouterError?
+    /// How it is tried again, kept over a return that did not last.
+    var retry: ResumePolicy.Retry?
+    /// When it last came back, in host nanoseconds.
+    var backSince: Int64?
     var rejoinToken: String?
 
     init(choice: RouteChoice, room: Room) {
@@ -103,6 +110,10 @@ struct Member: Sendable {
     var pull: PullRequirements? {
         if case .pull(let requirements)? = delivery { requirements } else { nil }
     }
+
+    /// How long before its instant on the session's timeline a frame must be on its way here: the device's own lead, and
+    /// less of it in a room that hears everything later. In nanoseconds; negative where the room's offset is longer.
+    var leadNanoseconds: Int64? { push.map { $0.leadNanoseconds - offsetNanoseconds } }
 
     /// Open or playing, and not yet through.
     var alive: Bool { phase == .open || phase == .playing }

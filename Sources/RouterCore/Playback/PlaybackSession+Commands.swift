@@ -37,6 +37,7 @@ extension PlaybackSession {
             case .rate(let rate): try await setRate(rate)
             case .jump(let id): try await skip(to: queue.item(id))
             case .shuffle(let on): try await shuffle(on)
+            case .toggleShuffle: try await shuffle(queue.original == nil)
             case .repeatMode(let mode): try await setRepeat(mode)
             case .selectTracks(let tracks): try await select(tracks)
             case .skipAd: try await skipAd()

@@ -43,6 +43,7 @@ extension PlaybackSession {
     // MARK: What devices report
 
     func follow(_ index: Int, _ session: any RouteSession, generation: Int) async {
+        jobs.add { [self] in await obey(index, session, generation: generation) }
         for await update in session.updates() {
             guard members[index].generation == generation, !ended, !ending else { return }
             await apply(update, to: index)
@@ -245,7 +246,7 @@ extension PlaybackSession {
         guard members[index].phase != .opening, members[index].phase != .suspended, !members[index].loading else {
             return
         }
-        if error.code == .routeLost, mayPlayOn(index) { return await suspend(index, error) }
+        if mayComeBack(index, error) { return await suspend(index, error) }
         let gone = members[index].latest.connection == .failed
         members[index].phase = .failed
         members[index].error = error

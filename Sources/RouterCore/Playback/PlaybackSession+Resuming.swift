@@ -1,16 +1,23 @@
 import RouteBackend
 import RouteModel
 
-/// Rooms whose connection is lost while the device probably plays on: tried again, joined, and loaded anew only where
-/// nothing of ours plays any more (`model.md` section 2).
+/// Rooms whose connection is lost, tried again (`model.md` section 2). A device that fetches probably plays on: it is
+/// joined, and loaded anew only where nothing of ours plays any more. One that is sent to is silent: the timeline goes on
+/// without it, and it comes back at the frame that is heard by then.
 extension PlaybackSession {
-    /// Whether a room that was lost is worth trying again: it has played, and can do so without us.
-    func mayPlayOn(_ index: Int) -> Bool {
-        started && !ending && members[index].heard && members[index].pull != nil && has(.continuesWithoutSender, index)
+    /// Whether a room that was lost is worth trying again: it has played, and can go on without us or come back in step.
+    func mayComeBack(_ index: Int, _ error: RouterError) -> Bool {
+        guard started, !ending, members[index].heard else { return false }
+        if members[index].push != nil {
+            return [.routeLost, .routeUnreachable, .timeout].contains(error.code)
+                || (members[index].latest.connection == .failed && !Self.isFinal(error))
+        }
+        return error.code == .routeLost && members[index].pull != nil && has(.continuesWithoutSender, index)
     }
 
     func suspend(_ index: Int, _ error: RouterError) async {
         let session = members[index].session
+        let isSent = members[index].push != nil
         members[index].phase = .suspended
         members[index].generation += 1
         members[index].session = nil
@@ -19,7 +26,9 @@ extension PlaybackSession {
         if !members.contains(where: { $0.alive }) { anchor?.quality = .estimated }
         await notice(
             .warning, "\(members[index].name): the connection is lost, and is tried again",
-            hint: "What plays there may well go on", member: index)
+            hint: isSent
+                ? "It comes in again where the music is by then; stop the session to give it up"
+                : "What plays there may well go on", member: index)
         await publish()
         await endIfNobodyPlays()
         let generation = members[index].generation
@@ -29,13 +38,14 @@ extension PlaybackSession {
     /// One attempt at a time, each after a longer wait, until the room is back or its time is over.
     private func tryAgain(_ index: Int, generation: Int, after error: RouterError) async {
         guard let last = members[index].endpoint else { return await giveUp(index, error) }
-        let deadline = clock.now() + ResumePolicy.windowNanoseconds
-        var wait = ResumePolicy.firstNanoseconds
-        while clock.now() < deadline {
+        var retry = retry(of: index)
+        while clock.now() < retry.deadline {
             // Between half of it and all: many rooms that were lost at once do not all come back at once.
-            let spread = Int64(Double(wait) * (0.5 + environment.random() / 2))
+            let spread = Int64(Double(retry.wait) * (0.5 + environment.random() / 2))
             guard (try? await clock.sleep(nanoseconds: spread)) != nil, waits(index, generation) else { return }
-            wait = min(wait * 2, ResumePolicy.longestNanoseconds)
+            retry.wait = min(retry.wait * 2, ResumePolicy.longestNanoseconds)
+            members[index].retry = retry
+            if isPlayedOut { break }
             let endpoint = await environment.current(last)
             do {
                 let session = try await openSession(
@@ -52,6 +62,25 @@ extension PlaybackSession {
             }
         }
         if waits(index, generation) { await giveUp(index, error) }
+    }
+
+    /// From the beginning, but for a room that has come back only a moment ago.
+    private func retry(of index: Int) -> ResumePolicy.Retry {
+        if let retry = members[index].retry, let back = members[index].backSince,
+            clock.now() - back < ResumePolicy.steadyNanoseconds
+        {
+            return retry
+        }
+        return ResumePolicy.Retry(deadline: clock.now() + ResumePolicy.windowNanoseconds)
+    }
+
+    /// Nobody plays, nothing goes on by itself, and by now the queue would be over.
+    private var isPlayedOut: Bool {
+        guard mediaState == .playing, run != nil, !members.contains(where: { $0.alive }),
+            !members.contains(where: { $0.endpoint?.capabilities.has(.continuesWithoutSender) ?? false }),
+            let place = estimate(at: clock.now()), let length = place.duration
+        else { return false }
+        return place.time >= length && queue.item(after: place.item) == nil
     }
 
     /// Whether the room still is to be tried again, and nobody else does.
@@ -77,7 +106,8 @@ extension PlaybackSession {
     private func takeUpAgain(_ index: Int, _ session: any RouteSession, generation: Int) async {
         guard waits(index, generation) else { return await session.end(left ? .leave : .stop) }
         await reopened(index, session)
-        guard members[index].phase != .failed, !ended else { return }
+        guard members[index].alive, !ended else { return }
+        members[index].backSince = clock.now()
         await notice(.info, "\(members[index].name): connected again", member: index)
         await publish()
         await remember()
@@ -94,6 +124,8 @@ extension PlaybackSession {
         opened(index, session)
         let generation = members[index].generation
         defer { jobs.add { [self] in await follow(index, session, generation: generation) } }
+        // It keeps nothing of ours.
+        guard members[index].push == nil else { return await load(index) }
         var known = first.loaded.flatMap { item(of: $0) }.flatMap { queue.item($0) }
         if known == nil, let token = first.loaded { known = await foreign(token, in: first, of: index) }
         let servedElsewhere = isServedAnyhow ? false : await isServedElsewhere(known, as: first, in: index)
@@ -119,7 +151,7 @@ extension PlaybackSession {
                     hint: "Play again to take it back", scope: .route))
         }
         // Nothing of ours is there: it is played on from where it would be by now.
-        if members.indices.allSatisfy({ $0 == index || !members[$0].alive }) { moveToEstimate() }
+        if members.indices.allSatisfy({ $0 == index || !members[$0].alive }) { moveToEstimate(at: clock.now()) }
         await load(index)
     }
 
@@ -148,12 +180,11 @@ extension PlaybackSession {
         return items.first
     }
 
-    /// Where playing would be by now, over item borders too: a device with a queue of its own would have gone on.
-    private func moveToEstimate() {
-        guard let old = anchor, let begun = queue.item(old.item) else { return }
-        let now = clock.now()
+    /// Where playing would be at an instant, over item borders too: a device with a queue of its own would have gone on.
+    private func estimate(at instant: Int64) -> PlaybackAnchor? {
+        guard let old = anchor, let begun = queue.item(old.item) else { return nil }
         var item = begun
-        var time = old.time + MediaTime(nanoseconds: Int64(Double(max(0, now - old.instant)) * old.rate))
+        var time = old.time + MediaTime(nanoseconds: Int64(Double(max(0, instant - old.instant)) * old.rate))
         var duration = old.duration ?? item.metadata.duration
         // An item that begins at its end, again and again, would take no time.
         while let length = duration, length > .zero, time >= length, let next = queue.item(after: item.id),
@@ -164,10 +195,15 @@ extension PlaybackSession {
             duration = next.metadata.duration
         }
         if let length = duration { time = min(time, length) }
-        queue.select(item.id)
-        anchor = PlaybackAnchor(
-            item: item.id, time: max(.zero, time), instant: now, rate: old.rate, quality: .estimated,
+        return PlaybackAnchor(
+            item: item.id, time: max(.zero, time), instant: instant, rate: old.rate, quality: .estimated,
             duration: duration)
+    }
+
+    private func moveToEstimate(at instant: Int64) {
+        guard let place = estimate(at: instant) else { return }
+        queue.select(place.item)
+        anchor = place
     }
 
     // MARK: After a crash of the process
@@ -183,11 +219,14 @@ extension PlaybackSession {
                 await withDiscardingTaskGroup { group in
                     for index in members.indices { group.addTask { await self.openAgain(index) } }
                 }
+                await beginAgain()
                 guard !ended, members.contains(where: { $0.alive || $0.phase == .finished }) else {
-                    throw members.compactMap(\.error).first
+                    throw members.compactMap(\.error).first.map(Self.stillHeld)
                         ?? RouterError(.cancelled, "stopped before it played", scope: .session)
                 }
                 started = true
+                await tryOthersAgain()
+                keepPlace()
                 await remember()
                 await publish()
                 fillWindows()
@@ -214,8 +253,68 @@ extension PlaybackSession {
         }
         let elapsed = MediaTime(nanoseconds: Int64(Double(now - old.instant) * old.rate))
         let isOver = old.duration.map { old.time + elapsed >= $0 } ?? true
-        anchor = isOver ? saved : old
+        // Where nothing went on by itself, what was heard last is near what was written last.
+        let goesOn = members.contains { $0.endpoint?.capabilities.has(.continuesWithoutSender) ?? false }
+        let written = old.instant + Int64(Double((record.position - old.time).nanoseconds) / max(old.rate, 0.5))
+        anchor = isOver || (!goesOn && old.rate != 0 && now - written > beatNanoseconds) ? saved : old
         anchor?.quality = .estimated
+    }
+
+    /// A receiver notices late, or not at all, that its sender has gone without a word.
+    private static func stillHeld(_ error: RouterError) -> RouterError {
+        guard error.code == .routeBusy else { return error }
+        var error = error
+        error.hint = "It may still wait for the sender that has gone: try again in two minutes"
+        error.retry = .later
+        return error
+    }
+
+    /// Rooms that are sent to have kept nothing: they begin together, where it would be by then.
+    private func beginAgain() async {
+        let push = alivePush
+        guard !push.isEmpty, !ended else { return }
+        let plays = mediaState == .playing
+        let instant = earliestStart(push)
+        if alivePull.isEmpty { moveToEstimate(at: plays ? instant : clock.now()) }
+        guard let item = queue.item(queue.current) else { return }
+        do {
+            run = try await makeRun(item, start: anchor?.position(at: instant) ?? item.start)
+        } catch {
+            for index in push { await loadFailed(index, RouterError(wrapping: error)) }
+            return
+        }
+        guard plays else {
+            await withDiscardingTaskGroup { group in
+                for index in push { group.addTask { await self.loadPush(index, fromFrame: 0) } }
+            }
+            return anchorToRun()
+        }
+        await begin(push, fromFrame: 0, loading: true, at: instant)
+    }
+
+    /// With one room back, the others are not given up at once.
+    private func tryOthersAgain() async {
+        for index in members.indices where members[index].phase == .failed && members[index].session == nil {
+            guard let error = members[index].error, !Self.isFinal(error) else { continue }
+            members[index].error = nil
+            await suspend(index, error)
+        }
+    }
+
+    /// Writes now and then where what is sent has come to: after a crash nothing else tells.
+    func keepPlace() {
+        guard !alivePush.isEmpty, !keepsPlace else { return }
+        keepsPlace = true
+        let clock = clock
+        jobs.add { [self] in
+            while (try? await clock.sleep(nanoseconds: savePeriodNanoseconds)) != nil {
+                await self.rememberPlace()
+            }
+        }
+    }
+
+    private func rememberPlace() async {
+        if mediaState == .playing, !alivePush.isEmpty { await remember() }
     }
 
     private func openAgain(_ index: Int) async {
@@ -225,7 +324,14 @@ extension PlaybackSession {
             let session = try await openSession(
                 endpoint, name: members[index].name, rejoin: members[index].rejoinToken)
             guard !ended else { return await session.end(left ? .leave : .stop) }
-            await reopened(index, session)
+            if case .push = session.descriptor.delivery {
+                // All of them begin together, once the last is there.
+                opened(index, session)
+                let generation = members[index].generation
+                jobs.add { [self] in await follow(index, session, generation: generation) }
+            } else {
+                await reopened(index, session)
+            }
         } catch {
             members[index].phase = .failed
             members[index].error = RouterError(wrapping: error)

@@ -55,13 +55,19 @@ extension PlaybackSession {
         }
     }
 
-    /// Sets the timeline that begins soon with `frame`, and has these rooms keep to it: by a load of the feed, or by
-    /// going on with what is loaded.
-    func begin(_ indices: [Int], fromFrame frame: Int64, loading: Bool) async {
+    /// The earliest instant at which these rooms can all begin: the slowest decides.
+    func earliestStart(_ indices: [Int]) -> Int64 {
+        clock.now() + max(0, indices.compactMap { members[$0].leadNanoseconds }.max() ?? 0) + startSlackNanoseconds
+    }
+
+    /// Sets the timeline that begins with `frame`, and has these rooms keep to it: by a load of the feed, or by going on
+    /// with what is loaded.
+    ///
+    /// - Parameter instant: when it begins, in host nanoseconds; nil: as soon as all can.
+    func begin(_ indices: [Int], fromFrame frame: Int64, loading: Bool, at instant: Int64? = nil) async {
         guard let rate = run?.feed.sampleRate else { return }
-        let lead = indices.compactMap { members[$0].push?.leadNanoseconds }.max() ?? 0
         let timeline = Timeline(
-            hostNanoseconds: clock.now() + lead + startSlackNanoseconds,
+            hostNanoseconds: instant ?? earliestStart(indices),
             mediaTime: MediaTime(frames: frame, sampleRate: rate))
         run?.timeline = timeline
         if loading {
@@ -86,8 +92,9 @@ extension PlaybackSession {
         let clock = clock
         for index in indices {
             let generation = members[index].generation
+            let instant = timeline.hostNanoseconds + members[index].offsetNanoseconds
             jobs.add { [self] in
-                guard (try? await clock.sleep(until: timeline.hostNanoseconds)) != nil else { return }
+                guard (try? await clock.sleep(until: instant)) != nil else { return }
                 await play(index, generation: generation, with: timeline)
             }
         }
@@ -115,11 +122,14 @@ extension PlaybackSession {
             await loadPull(index, at: position, autoplay: mediaState != .paused)
             return
         }
-        guard let requirements = members[index].push else { return }
+        guard let lead = members[index].leadNanoseconds else { return }
+        var start: Int64?
         if run == nil, let item = queue.item(queue.current) {
-            let position = anchor?.position(at: clock.now()) ?? firstStart
+            // In step with rooms that fetch, where such play.
+            let instant = earliestStart([index])
+            start = instant
             do {
-                run = try await makeRun(item, start: position)
+                run = try await makeRun(item, start: anchor?.position(at: instant) ?? firstStart)
             } catch {
                 return await loadFailed(index, RouterError(wrapping: error))
             }
@@ -127,14 +137,14 @@ extension PlaybackSession {
         guard let run else { return }
         if let timeline = run.timeline {
             // On the running timeline, at the first frame that can still be heard in time.
-            let due = clock.now() + requirements.leadNanoseconds + startSlackNanoseconds
+            let due = clock.now() + lead + startSlackNanoseconds
             let frame = max(0, timeline.frame(at: due, sampleRate: run.feed.sampleRate))
             await loadPush(index, fromFrame: frame)
             present(index)
         } else if mediaState == .paused {
             await loadPush(index, fromFrame: run.pausedFrame)
         } else {
-            await begin([index], fromFrame: run.pausedFrame, loading: true)
+            await begin([index], fromFrame: run.pausedFrame, loading: true, at: start)
         }
     }
 }

@@ -345,7 +345,7 @@ extension PlaybackSession {
     }
 
     /// The index stays the room's, since much still under way knows it by that; it is part of nothing any more.
-    private func leave(_ index: Int) {
+    func leave(_ index: Int) {
         members[index].phase = .left
         members[index].joining = false
         members[index].generation += 1

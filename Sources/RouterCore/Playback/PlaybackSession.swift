@@ -35,6 +35,8 @@ actor PlaybackSession {
     var started = false
     var firstStart: MediaTime
     var wantedVolume: VolumePosition?
+    /// Whether its place is written now and then.
+    var keepsPlace = false
     /// Told whenever a room that is to take over has news.
     var transferNews: AsyncStream<Void>.Continuation?
     private var lane = CommandLane()
@@ -145,6 +147,7 @@ actor PlaybackSession {
         }
         started = true
         mediaState = .playing
+        keepPlace()
         // A room that opened while the others loaded.
         for index in members.indices where members[index].phase == .open && !members[index].itemEnded {
             await load(index)
@@ -172,7 +175,7 @@ actor PlaybackSession {
 
     /// What failed before another endpoint played is tried last from now on, if it is the protocol's doing: a device
     /// that was busy or off, or wanted a password, may well play the next time.
-    private func rememberEndpoints(_ member: Member) async {
+    func rememberEndpoints(_ member: Member) async {
         let lasting: Set<RouterError.Code> = [.protocolViolation, .unsupported, .timeout]
         for failure in member.failures where lasting.contains(failure.code) {
             try? await environment.store.rememberFailure(failure)
@@ -273,7 +276,9 @@ actor PlaybackSession {
                 learn: { fact, value in
                     try? await store.learn(fact, value: value, endpoint: endpoint.id, firmware: endpoint.firmware)
                 },
-                senderName: environment.senderName, rejoin: rejoin))
+                senderName: environment.senderName, rejoin: rejoin,
+                credentials: try? await store.credentials(forAnyOf: endpoint.strongKeys),
+                identity: try? await store.identity()))
     }
 
     func opened(_ index: Int, _ session: any RouteSession) {
@@ -315,9 +320,12 @@ actor PlaybackSession {
 
     /// Never touches a volume unasked where the device reports one; where it reports none, sends the remembered one or
     /// a third, since nobody could know what it is (`model.md` section 6).
-    func settleVolume(_ index: Int) async {
+    ///
+    /// - Parameter asked: whether the volume that was asked for at the start is this room's too.
+    func settleVolume(_ index: Int, asked: Bool = true) async {
         guard let session = members[index].session, session.descriptor.volume.handling == .adjustable else { return }
         var target: VolumeState?
+        let wantedVolume = asked ? wantedVolume : nil
         if let wanted = wantedVolume {
             target = VolumeState(level: members[index].limited(wanted))
         } else if session.descriptor.volume.readback == .none || latestVolume(index) == nil {
@@ -370,8 +378,9 @@ actor PlaybackSession {
     }
 
     func remember() async {
-        guard !ended else { return }
         unsaved = false
+        // What this process is sent on its standard input, no other can go on with.
+        guard !ended, !queue.snapshot.items.contains(where: { $0.source.isStandardInput }) else { return }
         let store = environment.store
         let queue = queue.snapshot
         let members = members.filter(\.takesPart)
@@ -471,17 +480,6 @@ actor PlaybackSession {
     }
 }
 
-extension RouterError {
-    /// Any error as the product's one; what is not one already is a defect of ours, but for cancellation.
-    init(wrapping error: any Error) {
-        if let error = error as? RouterError {
-            self = error
-        } else if error is CancellationError {
-            self = RouterError(.cancelled, "cancelled")
-        } else {
-            self = RouterError(
-                .internal, "unexpected: \(type(of: error))", hint: "Report this with the output of -vv",
-                causes: [String(describing: error)])
-        }
-    }
+extension MediaSource {
+    var isStandardInput: Bool { if case .live(let input) = self { input.kind == .standardInput } else { false } }
 }

@@ -18,6 +18,8 @@ struct SessionEnvironment: Sendable {
     var changed: @Sendable (SessionSnapshot, _ number: Int) async -> Void
     var notice: @Sendable (Notice) async -> Void
     var phase: @Sendable (String) -> Void
+    /// Told what people did at the devices.
+    var commanded: @Sendable (CommandReport) async -> Void
     /// 0 to 1: what spreads retries.
     var random: @Sendable () -> Double
 }
@@ -30,7 +32,23 @@ enum ResumePolicy {
     static let firstNanoseconds: Int64 = 500_000_000
     static let longestNanoseconds: Int64 = 30_000_000_000
     static let windowNanoseconds: Int64 = 300_000_000_000
+    /// A room that is lost again within so long after it came back is tried as though it had never been back: two senders
+    /// that take a device from each other must not do so twice a second.
+    static let steadyNanoseconds: Int64 = 30_000_000_000
+
+    /// Where trying stands. In nanoseconds; `deadline` by the host's clock.
+    struct Retry: Sendable {
+        var wait: Int64 = firstNanoseconds
+        var deadline: Int64
+    }
 }
+
+/// How long after a session was last written its rooms that are sent to go on in time: what was heard last, before a crash,
+/// is not known any more after longer, and they begin where it was written.
+let beatNanoseconds: Int64 = 60_000_000_000
+
+/// How often the place of what is sent is written, while it plays.
+let savePeriodNanoseconds: Int64 = 15_000_000_000
 
 /// How long a room has to have played before what it took over is ended where it was.
 let confirmNanoseconds: Int64 = 1_000_000_000

@@ -20,6 +20,8 @@ struct RouteRegistry: Sendable {
     /// For endpoints that have no key that would stay with them.
     private var idsByEndpoint: [EndpointID: RouteID] = [:]
     private(set) var routes: [Route] = []
+    /// The devices of routes that have more than one: a stereo pair's.
+    private var partsByRoute: [RouteID: [Route]] = [:]
 
     /// How long a route that went is still shown, greyed.
     static let staleGraceNanoseconds: Int64 = 60_000_000_000
@@ -83,6 +85,12 @@ struct RouteRegistry: Sendable {
         return Array(Set(route.endpoints.flatMap(\.strongKeys)))
     }
 
+    /// The devices that a route stands for, each as a route with its own endpoints only: all of them are to play. One, but
+    /// for devices that are one for people.
+    func parts(of route: RouteID) -> [Route] {
+        partsByRoute[route] ?? routes.filter { $0.id == route }
+    }
+
     private mutating func rebuild() {
         var clusters: [[Known]] = []
         for entry in known.values.sorted(by: { $0.endpoint.id < $1.endpoint.id }) {
@@ -98,7 +106,9 @@ struct RouteRegistry: Sendable {
         }
         var routes: [Route] = []
         var used: Set<RouteID> = []
-        for cluster in clusters {
+        partsByRoute = [:]
+        for devices in Self.united(clusters) {
+            let cluster = devices.flatMap { $0 }
             let keys = cluster.flatMap(\.endpoint.strongKeys)
             let known = keys.compactMap { ids[$0] } + cluster.compactMap { idsByEndpoint[$0.endpoint.id] }
             // Devices that were taken for one and have parted cannot both keep the id.
@@ -106,11 +116,40 @@ struct RouteRegistry: Sendable {
             used.insert(id)
             for key in keys { ids[key] = id }
             for entry in cluster { idsByEndpoint[entry.endpoint.id] = id }
-            routes.append(Self.route(id: id, cluster: cluster))
+            var route = Self.route(id: id, cluster: cluster)
+            if let name = Self.groupName(cluster) { route.name = name }
+            if devices.count > 1 {
+                partsByRoute[id] = devices.map { Self.route(id: id, cluster: $0) }
+                    .sorted { ($0.name, $0.endpoints[0].id) < ($1.name, $1.endpoints[0].id) }
+            }
+            routes.append(route)
         }
         self.routes = routes.sorted { left, right in
             (left.name.lowercased(), left.id) < (right.name.lowercased(), right.id)
         }
+    }
+
+    /// Devices that are one for people, each list of them together.
+    private static func united(_ clusters: [[Known]]) -> [[[Known]]] {
+        var result: [[[Known]]] = []
+        var places: [String: Int] = [:]
+        for cluster in clusters {
+            guard let group = cluster.lazy.compactMap(\.endpoint.groupID).first else {
+                result.append([cluster])
+                continue
+            }
+            if let place = places[group] {
+                result[place].append(cluster)
+            } else {
+                places[group] = result.count
+                result.append([cluster])
+            }
+        }
+        return result
+    }
+
+    private static func groupName(_ cluster: [Known]) -> String? {
+        cluster.filter { $0.endpoint.groupID != nil }.lazy.compactMap(\.endpoint.groupName).first
     }
 
     private static func belongTogether(_ left: Endpoint, _ right: Endpoint) -> Bool {
@@ -147,7 +186,7 @@ struct RouteRegistry: Sendable {
         }
         return Route(
             id: id, name: named.name, model: endpoints.lazy.compactMap(\.model).first,
-            kind: endpoints[0].kind,
+            kind: endpoints.first { $0.groupID != nil }?.kind ?? endpoints[0].kind,
             deviceType: endpoints.lazy.map(\.deviceType).first { $0 != .unknown } ?? .unknown,
             endpoints: endpoints, presence: present ? .present : .stale,
             access: endpoints.contains { $0.access == .open } ? .open : endpoints[0].access,

@@ -76,57 +76,53 @@ private struct StreamCipher {
     }
 }
 
-/// libavcodec's decoder, set up from the numbers of an `fmtp` line.
-private final class AppleLosslessDecoder {
-    private var context: UnsafeMutablePointer<AVCodecContext>?
-    private var packet: UnsafeMutablePointer<AVPacket>?
-    private var frame: UnsafeMutablePointer<AVFrame>?
+/// Apple Lossless of 16 or 24 bits, set up from the numbers of an `fmtp` line.
+final class AppleLosslessDecoder {
+    private let decoder: AVDecoder
+    /// Bits of the 32 of a decoded sample that are below the lowest one of the format.
+    private let spareBits: Int32
 
+    /// Nil where libavcodec cannot decode it.
     init?(_ format: RAOPSessionDescription.ALACFormat) {
-        guard let codec = avcodec_find_decoder(AV_CODEC_ID_ALAC), let context = avcodec_alloc_context3(codec) else {
-            return nil
+        let made = AVDecoder(avcodec_find_decoder(AV_CODEC_ID_ALAC), cookie: Self.cookie(format)) { context in
+            av_channel_layout_default(&context.pointee.ch_layout, Int32(format.channels))
+            context.pointee.sample_rate = Int32(format.sampleRate)
         }
-        self.context = context
-        packet = av_packet_alloc()
-        frame = av_frame_alloc()
-        let cookie = Self.cookie(format)
-        guard let extra = av_mallocz(cookie.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else { return nil }
-        extra.copyMemory(from: cookie, byteCount: cookie.count)
-        context.pointee.extradata = extra.assumingMemoryBound(to: UInt8.self)
-        context.pointee.extradata_size = Int32(cookie.count)
-        av_channel_layout_default(&context.pointee.ch_layout, Int32(format.channels))
-        context.pointee.sample_rate = Int32(format.sampleRate)
-        guard packet != nil, frame != nil, avcodec_open2(context, codec, nil) == 0,
-            context.pointee.sample_fmt == AV_SAMPLE_FMT_S16P
+        guard let made, let found = made.context?.pointee.sample_fmt,
+            found == (format.bitDepth == 16 ? AV_SAMPLE_FMT_S16P : AV_SAMPLE_FMT_S32P)
         else { return nil }
+        decoder = made
+        spareBits = Int32(32 - format.bitDepth)
     }
 
-    deinit {
-        avcodec_free_context(&context)
-        av_packet_free(&packet)
-        av_frame_free(&frame)
+    /// Of 16 bits. Nil when the packet is damaged.
+    func decode(_ bytes: [UInt8]) -> [Int16]? { decode(bytes, Int16.self) { $0 } }
+
+    /// Of any depth, as large as that allows. Nil when the packet is damaged.
+    func decodeWide(_ bytes: [UInt8]) -> [Int32]? {
+        guard spareBits < 16 else { return decode(bytes, Int16.self) { Int32($0) } }
+        return decode(bytes, Int32.self) { $0 >> self.spareBits }
     }
 
-    func decode(_ bytes: [UInt8]) -> [Int16]? {
-        guard let packet, let frame, !bytes.isEmpty, av_new_packet(packet, Int32(bytes.count)) == 0 else { return nil }
-        packet.pointee.data.update(from: bytes, count: bytes.count)
-        defer { av_packet_unref(packet) }
-        guard avcodec_send_packet(context, packet) == 0, avcodec_receive_frame(context, frame) == 0 else {
-            return nil
-        }
-        defer { av_frame_unref(frame) }
-        let count = Int(frame.pointee.nb_samples)
-        guard count > 0, let left = frame.pointee.data.0, let right = frame.pointee.data.1 else { return nil }
-        return left.withMemoryRebound(to: Int16.self, capacity: count) { left in
-            right.withMemoryRebound(to: Int16.self, capacity: count) { right in
-                var samples = [Int16](repeating: 0, count: count * 2)
-                for index in 0..<count {
-                    samples[2 * index] = left[index]
-                    samples[2 * index + 1] = right[index]
-                }
-                return samples
+    private func decode<Raw, Sample: FixedWidthInteger>(
+        _ bytes: [UInt8], _ type: Raw.Type, _ convert: (Raw) -> Sample
+    ) -> [Sample]? {
+        var samples: [Sample] = []
+        var isReadable = true
+        let isWhole = decoder.decode(bytes) { frame in
+            let count = Int(frame.nb_samples)
+            guard count > 0, frame.ch_layout.nb_channels == 2, let left = frame.data.0, let right = frame.data.1 else {
+                return isReadable = false
+            }
+            let first = UnsafeRawPointer(left).assumingMemoryBound(to: type)
+            let second = UnsafeRawPointer(right).assumingMemoryBound(to: type)
+            samples.reserveCapacity(count * 2)
+            for index in 0..<count {
+                samples.append(convert(first[index]))
+                samples.append(convert(second[index]))
             }
         }
+        return isWhole && isReadable && !samples.isEmpty ? samples : nil
     }
 
     /// The decoder's configuration as a file would hold it: a box of 36 bytes.

@@ -9,11 +9,7 @@ struct RAOPServerMachine {
         case setUp(control: Int?, timing: Int?)
         case record(RTPInfo)
         case flush(RTPInfo)
-        case setVolume(Double)
-        case show(SimulatedRAOPRecord.Metadata)
-        /// Nil takes the picture away.
-        case showArtwork(SimulatedRAOPRecord.Artwork?)
-        case showProgress(SimulatedRAOPRecord.Progress)
+        case take(SenderParameter)
         case tearDown
         case authenticationSetUp
         case challenged
@@ -32,21 +28,24 @@ struct RAOPServerMachine {
     private enum Phase { case connected, announced, ready, recording }
 
     private let configuration: SimulatedRAOPConfiguration
-    private let nonce: String
     private let session: String
     private var phase = Phase.connected
     private var requests = 0
     private var passedAuthSetUp = false
-    private var extraChallenges: Int
+    private var gate: PasswordGate?
+    /// Nil where nobody has to pair.
+    private var pairing: PairingServer?
 
     /// - Parameters:
     ///   - nonce: of the password challenge.
     ///   - session: the value of the `Session` header.
     init(_ configuration: SimulatedRAOPConfiguration, nonce: String, session: String) {
         self.configuration = configuration
-        self.nonce = nonce
         self.session = session
-        extraChallenges = configuration.faults.extraChallenges
+        gate = configuration.password.map {
+            PasswordGate(password: $0, nonce: nonce, extraChallenges: configuration.faults.extraChallenges)
+        }
+        pairing = configuration.pairingPolicy.map { PairingServer($0) }
     }
 
     /// What the machine itself can't know.
@@ -64,18 +63,48 @@ struct RAOPServerMachine {
     }
 
     mutating func answer(_ request: RTSPRequest, _ around: Surroundings) -> Answer {
+        complete(request) { machine in machine.challenge(request) ?? machine.perform(request, around) }
+    }
+
+    /// Answers a request of pairing, with what there is to tell of it; nil for any other, and where nobody has to pair.
+    mutating func pair(
+        _ request: RTSPRequest, in book: inout PairingServerBook, at now: Int64
+    ) -> (answer: Answer, news: [PairingServerNews])? {
+        let path = AirPlay2ServerMachine.path(request.uri)
+        guard pairing != nil, request.method == "POST", PairingServer.paths.contains(path) else { return nil }
+        var news: [PairingServerNews] = []
+        let answer = complete(request) { machine in
+            let answer = machine.pairing?.answer(
+                path: path, headers: request.headers, body: request.body, in: &book, at: now)
+            news = answer?.news ?? []
+            guard let answer, answer.delivery == .send else {
+                return Answer(response: nil, closes: answer?.delivery == .hangUp)
+            }
+            return Answer(
+                response: RTSPResponse(
+                    status: answer.status, reason: answer.reason, headers: answer.headers, body: answer.body))
+        }
+        return (answer, news)
+    }
+
+    /// The connection is gone.
+    mutating func end(in book: inout PairingServerBook) { pairing?.end(in: &book) }
+
+    /// What is said to any request, and what goes wrong with any on purpose.
+    private mutating func complete(
+        _ request: RTSPRequest, by answered: (inout RAOPServerMachine) -> Answer
+    ) -> Answer {
         let faults = configuration.faults
         requests += 1
         if let limit = faults.closesAfterRequests, requests >= limit { return Answer(response: nil, closes: true) }
         var answer: Answer
         if let status = faults.refusals[request.method] {
             answer = refuse(status)
-        } else if let challenge = challenge(request) {
-            answer = challenge
         } else {
-            answer = perform(request, around)
+            answer = answered(&self)
         }
         if faults.neverAnswers { return Answer(response: nil, deeds: answer.deeds) }
+        answer.response?.version = request.version
         answer.response?.headers["Server"] = "AirTunes/105.1"
         switch (faults.sequenceHeader, request.headers["CSeq"]) {
         case (.right, let number?): answer.response?.headers["CSeq"] = number
@@ -86,7 +115,9 @@ struct RAOPServerMachine {
     }
 
     private mutating func perform(_ request: RTSPRequest, _ around: Surroundings) -> Answer {
-        switch request.method {
+        // What it is may be asked by everybody.
+        if request.method != "GET", let status = pairing?.refusal { return refuse(status) }
+        return switch request.method {
         case "OPTIONS": options(request, around)
         case "ANNOUNCE": announce(request, around)
         case "SETUP": setUp(request)
@@ -94,7 +125,8 @@ struct RAOPServerMachine {
         case "FLUSH", "PAUSE": flush(request)
         case "TEARDOWN": tearDown()
         case "SET_PARAMETER": setParameter(request)
-        case "GET_PARAMETER": getParameter(request, around)
+        case "GET_PARAMETER":
+            Answer(response: ReceiverAnswer.parameters(asked: request.body, volume: around.volume))
         case "POST" where request.uri.hasSuffix("/auth-setup"): authenticationSetUp(request, around)
         case "POST" where request.uri.hasSuffix("/feedback"): Answer(response: RTSPResponse())
         case "GET", "POST", "PUT": refuse(404)
@@ -105,18 +137,8 @@ struct RAOPServerMachine {
     // MARK: Password
 
     private mutating func challenge(_ request: RTSPRequest) -> Answer? {
-        guard let password = configuration.password, !["OPTIONS", "GET"].contains(request.method) else { return nil }
-        if let text = request.headers["Authorization"], let given = DigestAuthorization(parsing: text),
-            given.nonce == nonce, given.uri == request.uri,
-            given.matches(password: password, method: request.method)
-        {
-            guard extraChallenges > 0 else { return nil }
-            extraChallenges -= 1
-        }
-        var answer = refuse(401)
-        answer.response?.headers["WWW-Authenticate"] = DigestChallenge(realm: "raop", nonce: nonce).text
-        answer.deeds = [.challenged]
-        return answer
+        guard !["OPTIONS", "GET"].contains(request.method), let challenge = gate?.challenge(request) else { return nil }
+        return Answer(response: challenge, deeds: [.challenged])
     }
 
     // MARK: Methods
@@ -211,59 +233,16 @@ struct RAOPServerMachine {
     mutating func passAuthenticationSetUp() { passedAuthSetUp = true }
 
     private func setParameter(_ request: RTSPRequest) -> Answer {
-        let type = request.headers["Content-Type"]?.lowercased() ?? ""
-        let time = request.headers["RTP-Info"].flatMap { RTPInfo(parsing: $0).timestamp }
-        if type.hasPrefix(TextParameters.contentType) {
-            let parameters = TextParameters(parsing: request.body)
-            var deeds: [Deed] = []
-            if parameters["volume"] != nil {
-                guard let volume = parameters.volume else { return refuse(400) }
-                deeds.append(.setVolume(volume))
-            }
-            if parameters["progress"] != nil {
-                guard let progress = parameters.progress else { return refuse(400) }
-                deeds.append(
-                    .showProgress(
-                        SimulatedRAOPRecord.Progress(start: progress.start, now: progress.now, end: progress.end)))
-            }
-            return Answer(response: RTSPResponse(), deeds: deeds)
+        do throws(SenderParameter.Refusal) {
+            return Answer(response: RTSPResponse(), deeds: try SenderParameter.read(request).map { .take($0) })
+        } catch {
+            return refuse(error.status)
         }
-        if type.hasPrefix("application/x-dmap-tagged") {
-            guard let items = try? DMAPDecoder().decode(request.body) else { return refuse(400) }
-            let list = items.first { $0.tag == "mlit" } ?? DMAPItem("mlit", items)
-            let metadata = SimulatedRAOPRecord.Metadata(
-                title: list["minm"]?.text, artist: list["asar"]?.text, album: list["asal"]?.text, rtpTime: time)
-            return Answer(response: RTSPResponse(), deeds: [.show(metadata)])
-        }
-        if type.hasPrefix("image/") {
-            let none = type == "image/none" || request.body.isEmpty
-            let artwork = none ? nil : SimulatedRAOPRecord.Artwork(mimeType: type, bytes: request.body)
-            return Answer(response: RTSPResponse(), deeds: [.showArtwork(artwork)])
-        }
-        return refuse(451)
-    }
-
-    private func getParameter(_ request: RTSPRequest, _ around: Surroundings) -> Answer {
-        let asked = TextParameters(parsing: request.body)
-        // An empty one asks only whether the receiver is still there.
-        guard asked.entries.contains(where: { $0.name == "volume" }) else { return Answer(response: RTSPResponse()) }
-        return Answer(
-            response: RTSPResponse(
-                headers: ["Content-Type": TextParameters.contentType],
-                body: TextParameters.volume(around.volume).body))
     }
 
     private func info(_ request: RTSPRequest) -> RTPInfo {
         request.headers["RTP-Info"].map { RTPInfo(parsing: $0) } ?? RTPInfo()
     }
 
-    private func refuse(_ status: Int) -> Answer {
-        let reasons = [
-            400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 406: "Not Acceptable",
-            415: "Unsupported Media Type", 451: "Parameter Not Understood", 453: "Not Enough Bandwidth",
-            455: "Method Not Valid in This State", 461: "Unsupported Transport", 500: "Internal Server Error",
-            501: "Not Implemented",
-        ]
-        return Answer(response: RTSPResponse(status: status, reason: reasons[status] ?? "Refused"))
-    }
+    private func refuse(_ status: Int) -> Answer { Answer(response: ReceiverAnswer.refusal(status)) }
 }

@@ -21,6 +21,8 @@ final class RAOPStream {
     private var firstAsk = Int64.min
     /// When RECORD came.
     var recordedAt: Int64?
+    /// Those that somebody is yet to press.
+    private var buttons: [SimulatedAirPlayButton.Timed]
     /// The reading and the ticking of it, owned by the receiver.
     var task: Task<Void, Never>?
 
@@ -38,6 +40,13 @@ final class RAOPStream {
         playout = RAOPPlayout(latencyFrames: configuration.latencyFrames, framesOut: firstFrame)
         chance = SeededChance(seed: configuration.faults.seed)
         syncsToDrop = configuration.faults.dropSyncs
+        buttons = configuration.buttons
+    }
+
+    /// Those that are pressed until so many seconds after RECORD, once.
+    func takeButtons(until seconds: Double) -> [SimulatedAirPlayButton] {
+        defer { buttons.removeAll { $0.seconds <= seconds } }
+        return buttons.filter { $0.seconds <= seconds }.map(\.button)
     }
 
     func expect(_ info: RTPInfo) { playout.expect(sequence: info.sequence) }
@@ -139,7 +148,7 @@ final class RAOPStream {
 }
 
 /// Chances that come out the same for the same seed.
-private struct SeededChance {
+struct SeededChance: Sendable {
     private var state: UInt64
 
     init(seed: UInt64) { state = seed }

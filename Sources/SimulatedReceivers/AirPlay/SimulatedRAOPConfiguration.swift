@@ -1,4 +1,5 @@
 import Foundation
+import HomeKitPairing
 
 /// What a simulated AirPlay 1 speaker is, and what it does wrong on purpose.
 public struct SimulatedRAOPConfiguration: Sendable {
@@ -27,6 +28,11 @@ public struct SimulatedRAOPConfiguration: Sendable {
     public var id: String?
     /// Asked for by a Digest challenge when set.
     public var password: String?
+    /// How senders have to pair before anything else, as an Apple TV of the third generation wants it; nil: not at all.
+    public var pairing: PairingServerPolicy.Legacy?
+    public var pairingFaults: [PairingServerStep: PairingServerFault] = [:]
+    /// Ed25519 keys of senders that have paired before, 32 bytes each.
+    public var pairedKeys: [[UInt8]] = []
     public var encryption: Set<Encryption>
     public var codecs: Set<Codec>
     public var metadata: Set<MetadataKind>
@@ -38,11 +44,14 @@ public struct SimulatedRAOPConfiguration: Sendable {
     public var recordingFolder: URL?
     /// What those files are called in place of the name.
     public var recordingName: String?
+    /// Buttons that somebody presses, by seconds after RECORD.
+    public var buttons: [SimulatedAirPlayButton.Timed] = []
     public var faults: SimulatedRAOPFaults
 
     public init(
         name: String = "Simulated Speaker", host: String = "127.0.0.1", port: Int = 5000, id: String? = nil,
-        password: String? = nil, encryption: Set<Encryption> = [.none], codecs: Set<Codec> = [.pcm, .appleLossless],
+        password: String? = nil, pairing: PairingServerPolicy.Legacy? = nil, encryption: Set<Encryption> = [.none],
+        codecs: Set<Codec> = [.pcm, .appleLossless],
         metadata: Set<MetadataKind> = [.text, .artwork, .progress], latencyFrames: Int = 11_025,
         initialVolume: Double = -20, recordingFolder: URL? = nil, faults: SimulatedRAOPFaults = SimulatedRAOPFaults()
     ) {
@@ -51,6 +60,7 @@ public struct SimulatedRAOPConfiguration: Sendable {
         self.port = port
         self.id = id
         self.password = password
+        self.pairing = pairing
         self.encryption = encryption
         self.codecs = codecs
         self.metadata = metadata
@@ -61,24 +71,32 @@ public struct SimulatedRAOPConfiguration: Sendable {
     }
 
     /// 12 hex digits in upper case.
-    var hardwareID: String {
-        if let id { return id.uppercased().filter(\.isHexDigit) }
-        // FNV-1a: the same name is the same device at every start.
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in name.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        // A locally administered address of one station.
-        let address = (hash & 0xFCFF_FFFF_FFFF) | 0x0200_0000_0000
-        let digits = String(address, radix: 16, uppercase: true)
-        return String(repeating: "0", count: 12 - digits.count) + digits
-    }
+    var hardwareID: String { SimulatedHardwareID.digits(id, name: name) }
 
     /// As it is announced under `_raop._tcp` (`Protocols/airplay/README.md`, records of real receivers).
     var txtRecord: [String: String] {
-        [
+        let pairing = pairingPolicy
+        let flags = 0x4 | (pairing?.statusFlags ?? 0)
+        var record = [
             "txtvers": "1", "ch": "2", "sr": "44100", "ss": "16", "tp": "UDP", "vn": "65537", "vs": "105.1",
-            "am": "RouterSimulatedReceiver", "sf": "0x4", "da": "true", "sv": "false", "ek": "1",
+            "am": "RouterSimulatedReceiver", "sf": "0x\(String(flags, radix: 16))", "da": "true", "sv": "false",
+            "ek": "1",
             "cn": list(codecs), "et": list(encryption), "md": list(metadata), "pw": password == nil ? "false" : "true",
         ]
+        if pairing != nil {
+            record["pk"] = PairingServerBook(name: name).key.publicKey.map { byte in
+                (byte < 16 ? "0" : "") + String(byte, radix: 16)
+            }.joined()
+        }
+        return record
+    }
+
+    var pairingPolicy: PairingServerPolicy? {
+        pairing.map { legacy in
+            var policy = PairingServerPolicy.legacy(legacy)
+            policy.faults = pairingFaults
+            return policy
+        }
     }
 
     private func list(_ values: some Sequence<some RawRepresentable<Int>>) -> String {

@@ -13,8 +13,9 @@ import RouteBackend
 /// what was lost and nothing for pauses. `NAME.ndjson` tells what happened; its `clock` lines say which frame of the
 /// recording was heard at which time of the host's monotonic clock, so that rooms can be compared.
 ///
-/// Its words for what happens, in `events` and journal: `listening`, `refusedConnection`, `connected`, `request`, `announce`, `record`,
-/// `sound`, `clock`, `lost`, `volume`, `metadata`, `artwork`, `progress`, `flush`, `teardown`, `disconnected`, `stopped`.
+/// Its words for what happens, in `events` and journal: those of pairing (`PairingServerNews`), `listening`, `refusedConnection`, `connected`, `request`, `announce`, `record`,
+/// `sound`, `clock`, `lost`, `volume`, `metadata`, `artwork`, `progress`, `flush`, `button`, `remote`, `teardown`, `disconnected`,
+/// `stopped`.
 public actor SimulatedRAOPReceiver {
     public nonisolated let configuration: SimulatedRAOPConfiguration
     /// As it is announced: `<12 hex digits>@<name>`.
@@ -23,6 +24,9 @@ public actor SimulatedRAOPReceiver {
 
     private let clock: any HostClock
     private let logger: Logger
+    private let browser: (any ServiceBrowsing)?
+    /// How to tell the sender of a button.
+    private var remote: SimulatedRemote?
     private var key: RAOPServerKey?
     private var recorder: WAVRecorder?
     private var journal: EventJournal?
@@ -34,18 +38,25 @@ public actor SimulatedRAOPReceiver {
     private var nextReader = 0
     /// The connection whose sender plays, with the decoder of what it announced.
     private var owner: (connection: Int, decoder: RAOPPayloadDecoder)?
+    private var book: PairingServerBook
     private var stream: RAOPStream?
     /// Whether the last tick brought sound.
     private var sounds = false
 
+    /// - Parameter browser: finds senders that take commands by DACP; without it none do.
     public init(
-        _ configuration: SimulatedRAOPConfiguration, clock: any HostClock = SystemHostClock(),
+        _ configuration: SimulatedRAOPConfiguration, browser: (any ServiceBrowsing)? = nil,
+        clock: any HostClock = SystemHostClock(),
         logger: Logger = Logger(label: "router.simulated.raop") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
+        self.browser = browser
         volume = configuration.initialVolume
+        let book = PairingServerBook(name: configuration.name)
+        self.book = PairingServerBook(
+            identifier: book.identifier, key: book.key, legacyKeys: configuration.pairedKeys)
     }
 
     // MARK: Life
@@ -99,6 +110,9 @@ public actor SimulatedRAOPReceiver {
     /// What it saw and heard so far.
     public func record() -> SimulatedRAOPRecord { seen }
 
+    /// Who has paired, and what its screen shows.
+    public func pairings() -> PairingServerBook { book }
+
     /// What happens from now on; ends with `stop`.
     public func events() -> AsyncStream<SimulatedReceiverEvent> {
         let (stream, continuation) = AsyncStream.makeStream(of: SimulatedReceiverEvent.self)
@@ -118,6 +132,17 @@ public actor SimulatedRAOPReceiver {
     /// Somebody turns the knob: it is what GET_PARAMETER answers from now on.
     /// - Parameter volume: −30 to 0, or −144 for mute.
     public func turnKnob(to volume: Double) { self.volume = volume }
+
+    /// Somebody presses a button; the sender is told by DACP. False where it does not announce itself, or does not do it.
+    @discardableResult
+    public func press(_ button: SimulatedAirPlayButton) async -> Bool {
+        guard let remote, let browser else { return false }
+        tell("button", ["button": .string(button.rawValue)])
+        let outcome = await remote.press(button.remoteCommand, browser: browser, clock: clock)
+        if case .answered(let status) = outcome { seen.remoteAnswers.append(status) }
+        tell("remote", ["outcome": .string("\(outcome)")])
+        return outcome.isTaken
+    }
 
     // MARK: Connections
 
@@ -148,6 +173,7 @@ public actor SimulatedRAOPReceiver {
                 // pyatv takes the session for a decimal number.
                 var machine = RAOPServerMachine(
                     configuration, nonce: Self.randomHex(bytes: 16), session: String(UInt32.random(in: 1 ... .max)))
+                defer { machine.end(in: &book) }
                 let decoder = RTSPMessageDecoder()
                 var buffer: [UInt8] = []
                 for try await chunk in inbound {
@@ -175,8 +201,13 @@ public actor SimulatedRAOPReceiver {
         _ request: RTSPRequest, by machine: inout RAOPServerMachine, connection: Int, channel: any Channel
     ) async -> RAOPServerMachine.Answer {
         let path = ["GET", "POST", "PUT"].contains(request.method) ? " \(request.uri)" : ""
+        if let given = SimulatedRemote(request) { remote = given }
         seen.requests.append(request.method + path)
         tell("request", ["method": .string(request.method + path)])
+        if let (answer, news) = machine.pair(request, in: &book, at: clock.now()) {
+            for event in news.map(\.event) { tell(event.word, event.details) }
+            return answer
+        }
         let key = key
         let hardwareID = configuration.hardwareID
         let address = channel.localAddress?.ipAddress
@@ -222,30 +253,7 @@ public actor SimulatedRAOPReceiver {
             sounds = false
             seen.flushes.append(SimulatedRAOPRecord.Flush(sequence: info.sequence, rtpTime: info.timestamp))
             tell("flush")
-        case .setVolume(let volume):
-            self.volume = volume
-            seen.volumes.append(volume)
-            tell("volume", ["volume": .number(volume)])
-        case .show(let metadata):
-            seen.metadata.append(metadata)
-            var fields: [String: JSONValue] = [:]
-            fields["title"] = metadata.title.map { .string($0) }
-            fields["artist"] = metadata.artist.map { .string($0) }
-            fields["album"] = metadata.album.map { .string($0) }
-            tell("metadata", fields)
-        case .showArtwork(let artwork):
-            seen.artwork = artwork
-            tell(
-                "artwork",
-                ["mime": .string(artwork?.mimeType ?? "image/none"), "bytes": .integer(artwork?.bytes.count ?? 0)])
-        case .showProgress(let progress):
-            seen.progress.append(progress)
-            tell(
-                "progress",
-                [
-                    "start": .integer(Int(progress.start)), "now": .integer(Int(progress.now)),
-                    "end": .integer(Int(progress.end)),
-                ])
+        case .take(let parameter): take(parameter)
         case .tearDown:
             seen.teardowns += 1
             await endStream(of: connection)
@@ -256,6 +264,13 @@ public actor SimulatedRAOPReceiver {
         case .challenged: seen.challenges += 1
         case .wasBusy: seen.busyAnswers += 1
         }
+    }
+
+    private func take(_ parameter: SenderParameter) {
+        if case .volume(let volume) = parameter { self.volume = volume }
+        seen.take(parameter)
+        let news = parameter.news
+        tell(news.word, news.details)
     }
 
     private func announce(_ description: RAOPSessionDescription, _ connection: Int) throws {
@@ -312,7 +327,19 @@ public actor SimulatedRAOPReceiver {
             group.addTask {
                 while (try? await clock.sleep(nanoseconds: 10_000_000)) != nil { await self.tick(connection) }
             }
+            group.addTask {
+                // Apart from the sound: a sender that is looked for by mDNS takes its time.
+                while (try? await clock.sleep(nanoseconds: 50_000_000)) != nil {
+                    await self.pressDueButtons(connection)
+                }
+            }
         }
+    }
+
+    private func pressDueButtons(_ connection: Int) async {
+        guard let stream, stream.connection == connection, let recordedAt = stream.recordedAt else { return }
+        let elapsed = Double(clock.now() - recordedAt) / 1e9
+        for button in stream.takeButtons(until: elapsed) { await press(button) }
     }
 
     private func take(_ packet: RAOPDatagramPorts.Packet, _ connection: Int) {

@@ -55,6 +55,9 @@ public struct SimulatedRAOPRecord: Sendable, Hashable {
     /// ANNOUNCE requests that were answered with 453.
     public var busyAnswers = 0
 
+    /// Statuses of answers to buttons by DACP.
+    public var remoteAnswers: [Int] = []
+
     public var connections = 0
     public var audioPackets = 0
     /// Never heard: lost for good, or too late.
@@ -76,4 +79,41 @@ public struct SimulatedRAOPRecord: Sendable, Hashable {
     public var clockMarks: [ClockMark] = []
 
     public init() {}
+
+    mutating func take(_ parameter: SenderParameter) {
+        switch parameter {
+        case .volume(let volume): volumes.append(volume)
+        case .metadata(let metadata): self.metadata.append(metadata)
+        case .artwork(let artwork): self.artwork = artwork
+        case .progress(let progress): self.progress.append(progress)
+        }
+    }
+}
+
+extension SenderParameter {
+    /// As events and journals have it.
+    var news: (word: String, details: [String: JSONValue]) {
+        switch self {
+        case .volume(let volume): return ("volume", ["volume": .number(volume)])
+        case .metadata(let metadata):
+            var fields: [String: JSONValue] = [:]
+            fields["title"] = metadata.title.map { .string($0) }
+            fields["artist"] = metadata.artist.map { .string($0) }
+            fields["album"] = metadata.album.map { .string($0) }
+            return ("metadata", fields)
+        case .artwork(let artwork):
+            return (
+                "artwork",
+                ["mime": .string(artwork?.mimeType ?? "image/none"), "bytes": .integer(artwork?.bytes.count ?? 0)]
+            )
+        case .progress(let progress):
+            return (
+                "progress",
+                [
+                    "start": .integer(Int(progress.start)), "now": .integer(Int(progress.now)),
+                    "end": .integer(Int(progress.end)),
+                ]
+            )
+        }
+    }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Writes 16-bit PCM to a WAV file that can be read at any moment: the header is brought up to date after every append,
+/// Writes 16 or 24-bit PCM to a WAV file that can be read at any moment: the header is brought up to date after every append,
 /// so the recording of a process that was killed is whole up to its last append.
 ///
 /// Not `Sendable`: it belongs to the one actor or thread that plays.
@@ -11,6 +11,8 @@ public final class WAVRecorder {
     public let url: URL
     public let sampleRate: Int
     public let channels: Int
+    /// 16 or 24.
+    public let bitDepth: Int
     /// Frames recorded so far; one frame is one sample of each channel.
     public private(set) var frames = 0
 
@@ -19,10 +21,11 @@ public final class WAVRecorder {
 
     /// Creates the file, or empties it, and writes the header of an empty recording.
     /// - Throws: `SimulatedReceiverError.cannotWrite` with the path and the system's reason.
-    public init(url: URL, sampleRate: Int, channels: Int) throws {
+    public init(url: URL, sampleRate: Int, channels: Int, bitDepth: Int = 16) throws {
         self.url = url
         self.sampleRate = sampleRate
         self.channels = channels
+        self.bitDepth = bitDepth
         descriptor = open(url.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw SimulatedReceiverError.cannotWrite(url.path, errno) }
         writeHeader()
@@ -30,14 +33,33 @@ public final class WAVRecorder {
 
     deinit { close() }
 
-    /// Appends interleaved samples; a whole number of frames.
+    /// Appends interleaved samples to a recording of 16 bits; a whole number of frames.
     public func append(_ samples: [Int16]) {
-        guard descriptor >= 0, !samples.isEmpty else { return }
-        let room = (Self.maximumDataBytes - dataBytes) / (2 * channels) * channels
-        let count = min(samples.count, room)
-        samples.prefix(count).withUnsafeBytes { write($0, at: 44 + dataBytes) }
-        dataBytes += 2 * count
-        frames += count / channels
+        guard bitDepth == 16 else { return append(samples.map { Int32($0) << 8 }) }
+        samples.withUnsafeBytes { append(bytes: $0) }
+    }
+
+    /// Appends interleaved samples of the recording's depth, which are as large as that depth allows.
+    public func append(_ samples: [Int32]) {
+        guard bitDepth == 24 else { return append(samples.map { Int16(truncatingIfNeeded: $0) }) }
+        var bytes = [UInt8](repeating: 0, count: samples.count * 3)
+        var place = 0
+        for sample in samples {
+            bytes[place] = UInt8(truncatingIfNeeded: sample)
+            bytes[place + 1] = UInt8(truncatingIfNeeded: sample >> 8)
+            bytes[place + 2] = UInt8(truncatingIfNeeded: sample >> 16)
+            place += 3
+        }
+        bytes.withUnsafeBytes { append(bytes: $0) }
+    }
+
+    private func append(bytes: UnsafeRawBufferPointer) {
+        guard descriptor >= 0, !bytes.isEmpty else { return }
+        let frameBytes = bitDepth / 8 * channels
+        let count = min(bytes.count, (Self.maximumDataBytes - dataBytes) / frameBytes * frameBytes)
+        write(UnsafeRawBufferPointer(rebasing: bytes[..<count]), at: 44 + dataBytes)
+        dataBytes += count
+        frames += count / frameBytes
         writeHeader()
     }
 
@@ -61,9 +83,9 @@ public final class WAVRecorder {
         number(UInt16(1))
         number(UInt16(channels))
         number(UInt32(sampleRate))
-        number(UInt32(sampleRate * channels * 2))
-        number(UInt16(channels * 2))
-        number(UInt16(16))
+        number(UInt32(sampleRate * channels * bitDepth / 8))
+        number(UInt16(channels * bitDepth / 8))
+        number(UInt16(bitDepth))
         text("data")
         number(UInt32(dataBytes))
         header.withUnsafeBytes { write($0, at: 0) }

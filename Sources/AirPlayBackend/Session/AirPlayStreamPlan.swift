@@ -1,0 +1,31 @@
+import AirPlay
+import RouteBackend
+import RouteModel
+
+/// How a session's audio goes, whatever the wire.
+struct AirPlayStreamPlan: Sendable {
+    var format: AudioPacketFormat
+    /// Frames from sending to hearing, including what the device adds.
+    var leadFrames: Int
+    /// What of titles, pictures and progress the device draws.
+    var metadataKinds: Set<RAOPAdvertisement.MetadataKind>
+    /// Whether it drops a session that is quiet for a few seconds.
+    var feedback: Bool
+
+    var leadNanoseconds: Int64 {
+        MediaTime(frames: Int64(leadFrames), sampleRate: format.sampleRate).nanoseconds
+    }
+}
+
+/// One unbroken run of packets: from a start to the next flush.
+struct AirPlayRun: Sendable {
+    var clock: RAOPStreamClock
+    /// The frame that `clock.timestamp` is, of the format's rate.
+    var firstFrame: Int64
+    /// When it was started, in host nanoseconds.
+    var began: Int64
+
+    func timestamp(ofFrame frame: Int64) -> Int64 { clock.timestamp + frame - firstFrame }
+
+    func instant(ofFrame frame: Int64) -> Int64 { clock.instant(of: timestamp(ofFrame: frame)) }
+}

@@ -1,0 +1,82 @@
+import ArgumentParser
+import Foundation
+import RouteModel
+import RouterDaemon
+
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Find out why a receiver is silent, and what to do about it.",
+        discussion: """
+            Without a device this machine and the network are looked at. With one it is followed all the way: found, \
+            paired, connected to, given the time, and played a quiet tone of a second by each way that it has.
+
+              router doctor
+              router doctor Kitchen
+              router doctor Kitchen --silent
+            """)
+
+    @OptionGroup var options: GlobalOptions
+
+    @Argument(help: "A room or device: a name, an id or the beginning of one.")
+    var name: String?
+
+    @Flag(name: .long, help: "Send silence in place of the tone.")
+    var silent = false
+
+    func run() async throws {
+        try await reporting(options) {
+            let setup = try options.setup()
+            let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+            let report = DoctorReport(options: options)
+            for finding in SystemCheck.findings(setup, path: path) { await report.add(finding) }
+            let silent = silent
+            let device = name ?? (options.device.count == 1 ? options.device[0] : nil)
+            try await InProcessRouter.run(setup) { control in
+                let doctor = DeviceDoctor(control: control, silent: silent)
+                for finding in await doctor.discovery() { await report.add(finding) }
+                if let device { await doctor.examine(device) { await report.add($0) } }
+            }
+            try await report.finish()
+            return await report.failed ? RouterError.Code.unavailable.exitStatus : 0
+        }
+    }
+}
+
+/// Shows findings as they come, or all of them as JSON at the end.
+actor DoctorReport {
+    private let options: GlobalOptions
+    private(set) var findings: [Finding] = []
+
+    init(options: GlobalOptions) { self.options = options }
+
+    var failed: Bool { findings.contains { $0.result == .failed } }
+
+    func add(_ finding: Finding) {
+        findings.append(finding)
+        switch options.output {
+        case .json: break
+        case .ndjson: if let line = try? Renderer.jsonLine(finding) { options.console.out(line) }
+        default: for line in Self.lines(finding, options) { options.console.out(line) }
+        }
+    }
+
+    func finish() throws {
+        if options.output == .json { options.console.out(try Renderer.json(findings)) }
+    }
+
+    nonisolated static func lines(_ finding: Finding, _ options: GlobalOptions) -> [String] {
+        // Who wants it quiet reads only what is wrong.
+        if options.quiet, finding.result == .ok || finding.result == .skipped { return [] }
+        let (word, style): (String, Console.Style) =
+            switch finding.result {
+            case .ok: ("ok  ", .green)
+            case .warning: ("warn", .yellow)
+            case .failed: ("FAIL", .red)
+            case .skipped: ("–   ", .dim)
+            }
+        let check = finding.check.padding(toLength: max(14, finding.check.count), withPad: " ", startingAt: 0)
+        let first = "\(options.console.styled(word, style)) \(check) \(Console.clean(finding.message))"
+        return [first] + (finding.cure.map { ["       cure: \(Console.clean($0))"] } ?? [])
+    }
+}

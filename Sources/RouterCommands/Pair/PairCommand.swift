@@ -1,0 +1,175 @@
+import ArgumentParser
+import Foundation
+import RouteBackend
+import RouteModel
+import RouterDaemon
+
+struct PairCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pair",
+        abstract: "Make a receiver know this router, by the code that it shows.",
+        discussion: """
+            Apple TVs and speakers with access control play only for senders they know. The key that a device gives is \
+            kept with the router's own data, readable by you alone.
+
+              router pair "Living Room"
+              router pair list
+              router pair remove "Living Room"
+            """,
+        subcommands: [PairWizardCommand.self, PairListCommand.self, PairRemoveCommand.self],
+        defaultSubcommand: PairWizardCommand.self)
+}
+
+struct PairWizardCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "wizard",
+        abstract: "Pair with a device, step by step.",
+        discussion: """
+            The device shows its code when it is asked to; it is typed here then, or read from standard input where that \
+            is no terminal. A device with a password takes that.
+
+              router pair "Living Room"
+              echo 1234 | router pair --device airplay://192.168.1.30
+            """)
+
+    @OptionGroup var options: GlobalOptions
+
+    @Argument(help: "The device: a name, an id or the beginning of one. May be left out where --device names one.")
+    var name: String?
+
+    @Option(name: .long, help: "The code, where it is known before: a receiver with a fixed one.")
+    var pin: String?
+
+    func run() async throws {
+        try await reporting(options) {
+            let known = options.device.count == 1 ? options.device.first : nil
+            let setup = try options.setup()
+            return try await InProcessRouter.run(setup) { control in
+                let device: String
+                if let name {
+                    device = name
+                } else {
+                    device = try await Self.only(control, stated: known != nil)
+                }
+                return try await PairWizard(options: options, control: control, pin: pin).run(device)
+            }
+        }
+    }
+
+    /// The only device that a person named by URI.
+    private static func only(_ control: any RouterControlling, stated: Bool) async throws -> String {
+        let routes = try await control.routes(settle: !stated).routes
+        let meant = stated ? routes.filter { $0.endpoints.contains { $0.origin == .stated } } : routes
+        guard let first = meant.first, meant.count == 1 else {
+            throw RouterError(
+                .routeAmbiguous, "no device was named", hint: "Say which, such as router pair “Living Room”",
+                scope: .route, candidates: routes.map(\.name))
+        }
+        return first.id.rawValue
+    }
+}
+
+/// Leads a person, or a pipe, from the device's code to the end.
+struct PairWizard {
+    let options: GlobalOptions
+    let control: any RouterControlling
+    var pin: String?
+    /// Asks for a line; nil for none.
+    var ask: @Sendable (_ prompt: String, _ hidden: Bool) async -> String? = { await CodePrompt.ask($0, hidden: $1) }
+
+    /// Codes that a person may get wrong before the pairing is begun anew by hand.
+    private static let tries = 5
+
+    func run(_ device: String) async throws -> Int32 {
+        var progress = try await control.startPairing(device)
+        var given = pin
+        for attempt in 1...Self.tries {
+            guard progress.state == .waiting else { break }
+            if options.speaks, given == nil { options.console.err(Console.clean(progress.prompt)) }
+            let hidden = progress.kind == .password
+            let typed: String?
+            if let given {
+                typed = given
+            } else {
+                typed = await ask(hidden ? "Password: " : "Code: ", hidden)
+            }
+            guard let code = typed?.trimmingCharacters(in: .whitespaces), !code.isEmpty else {
+                try await control.cancelPairing(progress.id)
+                throw RouterError(
+                    .cancelled, "no \(hidden ? "password" : "code") was given for \(progress.device)",
+                    hint: "Type the one that it shows, or pipe it into this command", scope: .route)
+            }
+            do {
+                progress = try await control.finishPairing(progress.id, code: code)
+            } catch let error as RouterError where error.code == .authFailed {
+                // A code from elsewhere will not become right.
+                let again = given == nil && attempt < Self.tries && CodePrompt.isPossible
+                guard again else {
+                    try await control.cancelPairing(progress.id)
+                    throw error
+                }
+                options.report.say(error)
+                given = nil
+            }
+        }
+        switch options.output {
+        case .json: options.console.out(try Renderer.json(progress))
+        case .ndjson: options.console.out(try Renderer.jsonLine(progress))
+        default:
+            guard options.speaks else { break }
+            options.console.err("\(Console.clean(progress.prompt)). Its key is kept with the router’s data.")
+        }
+        return 0
+    }
+}
+
+struct PairListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "List the devices that know us.")
+
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        try await reporting(options) {
+            let pairings = try await InProcessRouter.run(try options.setup(discovers: false)) {
+                try await $0.pairings()
+            }
+            if pairings.isEmpty, options.speaks { options.console.err("No device was paired.") }
+            try options.renderer.render(pairings, on: options.console)
+            return 0
+        }
+    }
+}
+
+struct PairRemoveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove", abstract: "Make a device forget us, and forget its key.",
+        discussion: """
+            A device that is away cannot be told, but its key is forgotten all the same.
+
+              router pair remove "Living Room"
+            """)
+
+    @OptionGroup var options: GlobalOptions
+
+    @Argument(help: "The device: a name, an id or the beginning of one.")
+    var name: String
+
+    func run() async throws {
+        try await reporting(options) {
+            try await InProcessRouter.run(try options.setup()) { try await $0.unpair(name) }
+            if options.speaks { options.console.err("\(Console.clean(name)) is forgotten.") }
+            return 0
+        }
+    }
+}
+
+extension PairingRecord: ListDisplayable {
+    static var header: [String] { ["DEVICE", "KIND", "SINCE"] }
+
+    var row: [String] {
+        let date = Date(timeIntervalSince1970: madeAt)
+        return [name, kind.rawValue, date.formatted(.iso8601.year().month().day())]
+    }
+
+    var quietValue: String { name }
+}

@@ -1,0 +1,74 @@
+import RouteBackend
+import RouteModel
+
+/// What people do at the devices: it is done to the session, so that a button on a speaker means what the same button
+/// means anywhere else.
+extension PlaybackSession {
+    /// Does what comes from a room's device for as long as that session is the room's.
+    func obey(_ index: Int, _ session: any RouteSession, generation: Int) async {
+        for await command in session.deviceCommands() {
+            guard members[index].generation == generation, !ended, !ending else { return }
+            guard members[index].alive, members[index].deviceCommands.add(command, at: clock.now()),
+                !members[index].obeying
+            else { continue }
+            members[index].obeying = true
+            jobs.add { [self] in await workOff(index) }
+        }
+    }
+
+    private func workOff(_ index: Int) async {
+        defer { members[index].obeying = false }
+        while !ended, !members[index].deviceCommands.waiting.isEmpty {
+            if members[index].deviceCommands.settles {
+                let clock = clock
+                guard (try? await clock.sleep(nanoseconds: DeviceCommandQueue.settlingNanoseconds)) != nil else {
+                    return
+                }
+            }
+            guard let command = members[index].deviceCommands.take() else { return }
+            let outcome: CommandOutcome
+            do {
+                outcome = try await perform(command, by: members[index].route)
+            } catch {
+                outcome = .failed(RouterError(wrapping: error))
+            }
+            await environment.commanded(
+                CommandReport(
+                    id: .random(), session: id, command: command, origin: .device(members[index].route),
+                    outcome: outcome))
+            if case .failed(let error) = outcome {
+                await notice(.warning, "\(members[index].name): \(error.message)", hint: error.hint, member: index)
+            }
+        }
+    }
+
+    /// Does what a device asks, as far as devices may.
+    func perform(_ command: RemoteCommand, by route: RouteID) async throws -> CommandOutcome {
+        guard let index = members.firstIndex(where: { $0.route == route && $0.takesPart }) else {
+            return .deviceNotFound
+        }
+        let policy = DeviceCommandPolicy()
+        switch policy.ruling(on: command, from: members[index].name) {
+        case .denied: return .denied
+        case .allowed:
+            let command = policy.confined(command, to: route)
+            return isEcho(command, of: index) ? .succeeded : try await perform(command)
+        case .instead(let other, let message, let hint):
+            let outcome = try await perform(policy.confined(other, to: route))
+            await notice(.info, message, hint: hint, member: index)
+            return outcome
+        }
+    }
+
+    /// Whether a device only says back what it was told: half of its step is nobody's turn of a knob.
+    private func isEcho(_ command: RemoteCommand, of index: Int) -> Bool {
+        guard let volume = members[index].volume else { return false }
+        switch command {
+        case .setVolume(let level, _):
+            let step = members[index].session?.descriptor.volume.step ?? 0.01
+            return !volume.muted && abs(level.value - volume.level.value) < step / 2
+        case .mute(let muted, _): return volume.muted == muted
+        default: return false
+        }
+    }
+}

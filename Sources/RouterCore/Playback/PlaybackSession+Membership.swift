@@ -1,0 +1,129 @@
+import RouteBackend
+import RouteModel
+
+/// Rooms that come into a session and go out of it while the others play on (`model.md` section 8).
+extension PlaybackSession {
+    /// What a room that is to join is chosen by. Throws `unavailable` where nothing plays that could be joined.
+    func joinable() throws -> TransferSource { try transferSource() }
+
+    /// Opens these rooms and has them play what the others play, from the frame on that is heard by then. Rooms that fail
+    /// say so in their members; throws the first one's error where all do, and then none of them is part of the session.
+    func join(_ wanted: [Member]) async throws {
+        let first = members.count
+        let joined = first..<(first + wanted.count)
+        let known = Set(wanted.map(\.route))
+        // A room that failed before begins anew.
+        for index in members.indices where members[index].phase == .failed && known.contains(members[index].route) {
+            leave(index)
+        }
+        members += wanted
+        await publish()
+        // Commands go on meanwhile: a device may take its time to connect.
+        await withDiscardingTaskGroup { group in
+            for index in joined { group.addTask { await self.open(index) } }
+        }
+        try await serially {
+            if !ended, !ending { await bringIn(joined) }
+            let isIn = joined.contains { members[$0].phase == .playing || members[$0].phase == .finished }
+            guard isIn, !ended else { throw await refused(joined) }
+            await publish()
+            await remember()
+            fillWindows()
+        }
+    }
+
+    private func bringIn(_ joined: Range<Int>) async {
+        // Once for each endpoint that a room has, and once to begin with.
+        let rounds = joined.map { members[$0].candidates.count }.max() ?? 0
+        for _ in 0...rounds where !ended {
+            await withDiscardingTaskGroup { group in
+                for index in joined {
+                    switch members[index].phase {
+                    case .open: group.addTask { await self.load(index) }
+                    // Its first load failed, and it has another endpoint.
+                    case .opening: group.addTask { await self.open(index) }
+                    default: break
+                    }
+                }
+            }
+        }
+        for index in joined where members[index].phase == .playing {
+            await settleVolume(index, asked: false)
+            await rememberEndpoints(members[index])
+        }
+        if !alivePush.isEmpty { keepPlace() }
+    }
+
+    /// Why none of these rooms came in; they are forgotten.
+    private func refused(_ joined: Range<Int>) async -> RouterError {
+        let errors = joined.compactMap { members[$0].error }
+        let sessions = joined.compactMap { members[$0].session }
+        for index in joined { leave(index) }
+        await withDiscardingTaskGroup { group in
+            for session in sessions { group.addTask { await session.end(.stop) } }
+        }
+        await publish()
+        guard !ended, let error = errors.first else {
+            return RouterError(.cancelled, "the session ended before they joined", scope: .session)
+        }
+        return error
+    }
+
+    /// Takes rooms out by their names. Throws `routeNotFound` for a name that none has, and then takes none out.
+    func leave(rooms names: [String]) async throws {
+        try await serially {
+            var leaving: Set<Int> = []
+            for name in names {
+                let wanted = name.lowercased()
+                let found = members.indices.filter { index in
+                    let member = members[index]
+                    return member.takesPart
+                        && (member.room.lowercased() == wanted || member.name.lowercased() == wanted
+                            || member.route.rawValue == wanted)
+                }
+                guard !found.isEmpty else {
+                    let rooms = members.filter(\.takesPart).map(\.name)
+                    throw RouterError(
+                        .routeNotFound, "“\(name)” is none of its rooms", hint: "Name one of those that play",
+                        scope: .session, candidates: rooms)
+                }
+                leaving.formUnion(found)
+            }
+            await leave(leaving, ending: .stop)
+        }
+    }
+
+    /// Another session of ours takes over these rooms, and these alone.
+    func leave(routes: Set<RouteID>) async {
+        await serially {
+            await leave(
+                Set(members.indices.filter { members[$0].takesPart && routes.contains(members[$0].route) }),
+                ending: .replaced)
+        }
+    }
+
+    private func leave(_ indices: Set<Int>, ending reason: EndReason) async {
+        guard !indices.isEmpty, !ended, !ending else { return }
+        let left = members.indices.filter { !indices.contains($0) }
+        // A room that is only waited for is no reason to go on for nobody.
+        guard left.contains(where: { members[$0].alive || [.opening, .waiting].contains(members[$0].phase) }) else {
+            return await end(reason == .replaced ? .replaced : .stop)
+        }
+        let sessions = indices.compactMap { members[$0].session }
+        let names = indices.sorted().map { members[$0].name }
+        for index in indices { leave(index) }
+        if alivePush.isEmpty, !members.contains(where: { $0.phase == .suspended }) {
+            // The timeline was theirs: devices that fetch go by themselves from here.
+            run = nil
+            runCount += 1
+        }
+        await withDiscardingTaskGroup { group in
+            for session in sessions { group.addTask { await session.end(reason) } }
+        }
+        await notice(.info, "\(names.joined(separator: ", ")) plays it no more")
+        await publish()
+        await remember()
+        fillWindows()
+        await endIfNobodyPlays()
+    }
+}

@@ -1,0 +1,34 @@
+import RouteBackend
+import RouteModel
+
+/// Rooms that join what plays, and leave it.
+extension RouterEngine {
+    public func join(session id: SessionID?, rooms: [String]) async throws -> SessionSnapshot {
+        guard !rooms.isEmpty else { throw Self.noRoom(to: "join") }
+        let session = try chosenSession(id)
+        let source = try await session.joinable()
+        let targets = try await targets(rooms)
+        let choices = try await choices(
+            for: PlayRequest(what: [], rooms: rooms), rooms: targets, first: source.item, beside: source.routes)
+        let members = try choices.filter { !source.routes.contains($0.choice.route) }.map { choice, room in
+            guard choice.chosen != nil else { throw Self.nothingUsable(choice, via: .auto) }
+            return Member(choice: choice, room: room)
+        }
+        guard !members.isEmpty else { return await session.snapshot() }
+        for other in sessions(but: session) { await other.leave(routes: Set(members.map(\.route))) }
+        try await session.join(members)
+        return await session.snapshot()
+    }
+
+    public func leave(session id: SessionID?, rooms: [String]) async throws -> SessionSnapshot {
+        guard !rooms.isEmpty else { throw Self.noRoom(to: "leave") }
+        let session = try chosenSession(id)
+        try await session.leave(rooms: rooms)
+        return await session.snapshot()
+    }
+
+    private static func noRoom(to verb: String) -> RouterError {
+        RouterError(
+            .configuration, "no room was named that is to \(verb)", hint: "Name one, such as Kitchen", scope: .command)
+    }
+}

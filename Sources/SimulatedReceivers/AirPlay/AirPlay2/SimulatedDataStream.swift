@@ -1,0 +1,93 @@
+import AirPlay
+import HomeKitPairing
+import NIOCore
+import NIOPosix
+
+/// What is at the receiver's end of a data stream: bytes in, bytes out, both in the clear.
+public protocol SimulatedDataSpeaker: Sendable {
+    /// Answers what is to be sent for these bytes. Throws where they are nonsense; the stream ends then.
+    mutating func take(_ bytes: [UInt8]) throws -> [UInt8]
+}
+
+/// The connection of one data stream, under keys of its own where the session is encrypted.
+actor SimulatedDataStream {
+    private typealias Server = NIOAsyncChannel<NIOAsyncChannel<ByteBuffer, ByteBuffer>, Never>
+
+    private let host: String
+    private let keys: ChannelKeys?
+    private var speaker: any SimulatedDataSpeaker
+    private var bytes = EncryptedByteStream(.accessory)
+    private var outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>?
+    /// Which connection counts: the last one.
+    private var current = 0
+
+    init(host: String, secret: [UInt8]?, seed: UInt64, speaker: any SimulatedDataSpeaker) {
+        self.host = host
+        keys = secret.map { .dataStream($0, seed: seed) }
+        self.speaker = speaker
+    }
+
+    /// Listens and serves until it is cancelled.
+    ///
+    /// - Parameter opened: called once it listens, with the port.
+    func run(opened: @Sendable (Int) -> Void) async throws {
+        let server: Server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: host, port: 0) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                }
+            }
+        opened(server.channel.localAddress?.port ?? 0)
+        try await server.executeThenClose { clients in
+            try await withThrowingDiscardingTaskGroup { group in
+                for try await client in clients { group.addTask { await self.serve(client) } }
+            }
+        }
+    }
+
+    private func serve(_ client: NIOAsyncChannel<ByteBuffer, ByteBuffer>) async {
+        current += 1
+        let mine = current
+        bytes = EncryptedByteStream(.accessory, keys: keys)
+        try? await client.executeThenClose { inbound, outbound in
+            self.use(outbound, mine)
+            for try await chunk in inbound { try await self.took(chunk, mine) }
+        }
+        if mine == current { outbound = nil }
+    }
+
+    private func use(_ writer: NIOAsyncChannelOutboundWriter<ByteBuffer>, _ connection: Int) {
+        if connection == current { outbound = writer }
+    }
+
+    private func took(_ chunk: ByteBuffer, _ connection: Int) async throws {
+        guard connection == current else { return }
+        try bytes.receive(chunk.readableBytesView)
+        let plain = Array(bytes.readable)
+        guard !plain.isEmpty else { return }
+        bytes.consume(plain.count)
+        try await write(try speaker.take(plain))
+    }
+
+    /// All that goes out goes through here, so that frames are sent in the order in which they were counted.
+    private func write(_ plain: [UInt8]) async throws {
+        guard !plain.isEmpty, let outbound else { return }
+        try await outbound.write(ByteBuffer(bytes: bytes.seal(plain)))
+    }
+
+    /// Something happens to the speaker; what it says of it goes out where the sender is connected.
+    func change<Speaker: SimulatedDataSpeaker>(_ type: Speaker.Type, _ body: @Sendable (inout Speaker) -> [UInt8]) async
+    {
+        guard var speaker = speaker as? Speaker else { return }
+        let news = body(&speaker)
+        self.speaker = speaker
+        try? await write(news)
+    }
+
+    /// As it is now; nil where it is of another type.
+    func speaker<Speaker: SimulatedDataSpeaker>(as type: Speaker.Type) -> Speaker? { speaker as? Speaker }
+}
+
+extension SimulatedMRPDevice: SimulatedDataSpeaker {
+    public mutating func take(_ bytes: [UInt8]) throws -> [UInt8] { try receive(bytes) }
+}

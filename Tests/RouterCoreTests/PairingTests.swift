@@ -1,0 +1,113 @@
+import RouteBackend
+import RouteModel
+import RouterTestKit
+import Testing
+
+@testable import RouterCore
+
+@Suite("R6 pairing through the engine")
+struct PairingTests {
+    private func house(_ pairing: FakePairing? = FakePairing(code: "1234"), store: InMemoryStore = InMemoryStore())
+        -> House
+    {
+        let house = House(store: store) { airplay, cast in
+            var tv = airplay.endpoint(named: "TV", host: "10.0.0.1")
+            tv.access = .pin
+            return [tv, cast.endpoint(named: "Lounge", host: "10.0.0.2")]
+        }
+        if let pairing { house.airplay.asksForCode(house.airplay.endpoint(named: "TV", host: "10.0.0.1"), pairing) }
+        house.media.add("one", seconds: 10)
+        return house
+    }
+
+    private func failure(_ body: () async throws -> Void) async -> RouterError? {
+        do { try await body() } catch { return error as? RouterError }
+        return nil
+    }
+
+    @Test("one caller begins it, another finishes it; the key is kept and sessions are opened with it")
+    func wholeWay() async throws {
+        let store = InMemoryStore()
+        try await house(store: store).live { house in
+            let begun = try await house.engine.startPairing("TV")
+            #expect(begun.state == .waiting && begun.kind == .pin && begun.device == "TV")
+            #expect(begun.prompt.contains("3 tries"))
+            let done = try await house.engine.finishPairing(begun.id, code: "1234")
+            #expect(done.state == .done)
+            let kept = try #require(try await house.engine.pairings().first)
+            #expect(kept.name == "TV" && kept.kind == .pin && kept.madeAt > 0)
+            let access = try await house.engine.routes(settle: false).routes
+                .first { $0.name == "TV" }?.endpoints.first?.access
+            #expect(access == .paired)
+            _ = try await house.play(["one"], in: ["TV"])
+            #expect(house.airplay.credentials == [DeviceCredentials(kind: .pin, secret: Array("key of TV".utf8))])
+            // It is over: nobody finishes it twice.
+            #expect(await failure { _ = try await house.engine.finishPairing(begun.id, code: "1234") } != nil)
+        }
+        // The next process knows it.
+        try await house(store: store).live { house in
+            #expect(try await house.engine.pairings().map(\.name) == ["TV"])
+            try await house.engine.unpair("TV")
+            #expect(house.airplay.unpaired.map(\.credentials?.kind) == [.pin])
+            #expect(try await house.engine.pairings().isEmpty)
+            let access = try await house.engine.routes(settle: false).routes
+                .first { $0.name == "TV" }?.endpoints.first?.access
+            #expect(access == .pin)
+            #expect(await failure { try await house.engine.unpair("TV") }?.code == .routeNotFound)
+        }
+    }
+
+    @Test("a wrong code may be followed by the right one, until the device has had enough")
+    func wrongCodes() async throws {
+        try await house(FakePairing(code: "1234", tries: 2)).live { house in
+            let begun = try await house.engine.startPairing("TV")
+            #expect(
+                await failure { _ = try await house.engine.finishPairing(begun.id, code: "1") }?.code == .authFailed)
+            #expect(try await house.engine.finishPairing(begun.id, code: "1234").state == .done)
+            let second = try await house.engine.startPairing("TV")
+            for _ in 1...2 {
+                #expect(
+                    await failure { _ = try await house.engine.finishPairing(second.id, code: "1") }?.code
+                        == .authFailed)
+            }
+            // What was kept before stays.
+            #expect(
+                await failure { _ = try await house.engine.finishPairing(second.id, code: "1234") }?.code
+                    == .routeNotFound)
+            #expect(try await house.engine.pairings().map(\.name) == ["TV"])
+        }
+    }
+
+    @Test("a pairing waits five minutes; a new one with the device takes its place; it can be called off")
+    func ends() async throws {
+        try await house().live { house in
+            let first = try await house.engine.startPairing("TV")
+            let second = try await house.engine.startPairing("TV")
+            #expect(
+                await failure { _ = try await house.engine.finishPairing(first.id, code: "1234") }?.code
+                    == .routeNotFound)
+            try await house.engine.cancelPairing(second.id)
+            #expect(await failure { _ = try await house.engine.finishPairing(second.id, code: "1234") } != nil)
+            let third = try await house.engine.startPairing("TV")
+            house.clock.advance(seconds: 200)
+            await othersHaveRun()
+            #expect(await house.engine.pairingsUnderWay.keys.contains(third.id))
+            #expect(
+                await eventually {
+                    house.clock.advance(seconds: 101)
+                    return await house.engine.pairingsUnderWay.isEmpty
+                })
+            #expect(
+                await failure { _ = try await house.engine.finishPairing(third.id, code: "1234") }?.code
+                    == .routeNotFound)
+        }
+    }
+
+    @Test("a device that needs none says so, and an unknown one is not found")
+    func refusals() async throws {
+        try await house(nil).live { house in
+            #expect(await failure { _ = try await house.engine.startPairing("Lounge") }?.code == .unsupported)
+            #expect(await failure { _ = try await house.engine.startPairing("Bath") }?.code == .routeNotFound)
+        }
+    }
+}
