@@ -12,6 +12,7 @@ final class PulseServer {
     static var missing: Bool { !programs.allSatisfy { FileManager.default.isExecutableFile(atPath: $0) } }
 
     private let process = Process()
+    private let input = Pipe()
     private let folder: ScratchFolder
     private let socket: String
     /// `parec` that knows the socket.
@@ -25,14 +26,20 @@ final class PulseServer {
         let script = try folder.write("start.pa", lines.joined(separator: "\n") + "\n")
         parec = try folder.write("parec", "#!/bin/sh\nPULSE_SERVER=unix:\(socket) exec /usr/bin/parec \"$@\"\n")
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: parec)
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/pulseaudio")
+        // pulseaudio closes all descriptors that it inherits. Foundation takes the closing of one of them for the end of the
+        // program, waits for the end in the thread that waits for all programs, and none is seen to end any more: so the
+        // child is a shell, which keeps them, and ends it at the end of its own input.
+        let keeping = #""$@" </dev/null & read -r; kill -9 $!; wait"#
+        process.executableURL = URL(fileURLWithPath: "/bin/bash")
         process.arguments = [
-            "-n", "--daemonize=no", "--exit-idle-time=-1", "--use-pid-file=no", "--disallow-exit=yes",
+            "-c", keeping, "bash", "/usr/bin/pulseaudio", "-n", "--daemonize=no", "--exit-idle-time=-1",
+            "--use-pid-file=no", "--disallow-exit=yes",
             "--file=\(script)",
         ]
         var environment = ProcessInfo.processInfo.environment
         for name in ["HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"] { environment[name] = folder.path }
         process.environment = environment
+        process.standardInput = input
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
         try process.run()
@@ -47,7 +54,7 @@ final class PulseServer {
 
     func kill() {
         guard process.isRunning else { return }
-        Foundation.kill(process.processIdentifier, SIGKILL)
+        try? input.fileHandleForWriting.close()
         process.waitUntilExit()
     }
 

@@ -12,7 +12,9 @@ struct CommandTests {
     @Test("the subcommands of this version")
     func list() {
         let names = Self.subcommands.compactMap { $0.configuration.commandName }
-        #expect(names == ["play", "session", "devices", "rooms", "cast", "simulate", "demo", "completions"])
+        #expect(
+            names
+                == ["play", "session", "devices", "rooms", "pair", "doctor", "cast", "simulate", "demo", "completions"])
     }
 
     @Test("every help has a sentence on what it is for, an example, and a sentence for each option")

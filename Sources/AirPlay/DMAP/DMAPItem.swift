@@ -83,7 +83,9 @@ public struct DMAPDecoder: Sendable {
     }
 
     /// Tags whose value is a list of items.
-    public static let containerTags: Set<String> = ["mlit", "mlcl", "mcon", "mdcl", "msrv", "adbs", "cmst", "cmgt", "casp"]
+    public static let containerTags: Set<String> = [
+        "mlit", "mlcl", "mcon", "mdcl", "msrv", "adbs", "cmst", "cmgt", "casp",
+    ]
 
     public var limits: Limits
 

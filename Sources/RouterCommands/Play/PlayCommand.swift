@@ -20,10 +20,11 @@ struct PlayCommand: AsyncParsableCommand {
 
             Live input is heard as it comes, by AirPlay or --via cast-streaming:
 
-              some-player | router play - -r Kitchen           any format with a header
-              router play pcm://-?rate=48000 -r Kitchen        samples: format=s16le, rate=44100, channels=2
-              router play /run/user/1000/music.pipe -r Kitchen a named pipe; of samples: pcm:///run/user/1000/…
-              router play pulse://router -r Kitchen            what applications play into the sink “router”
+              some-player | router play -          any format with a header
+              router play 'pcm://-?rate=48000'     samples: format=s16le, channels=2
+              router play /tmp/music.pipe          a named pipe
+              router play pcm:///tmp/music.pipe    a named pipe of samples
+              router play pulse://router           what is played into the sink “router”
 
             Only the sink that is named is captured. Alert sounds of the desktop go to its default sink: make one of your \
             own for music, with “pactl load-module module-null-sink sink_name=router”, and they stay on this machine.

@@ -20,7 +20,8 @@ struct SimulateCommand: AsyncParsableCommand {
               router simulate --cast A --cast B --group Both=A,B --fault Both:move@5
               router simulate --cast TV@10.0.0.5 --raop TV@10.0.0.5 --advertise
               ROUTER_PASSWORD=secret router simulate --raop
-              router simulate --airplay2 'HomePod@127.0.0.2?timing=ptp' --airplay2 'TV@127.0.0.3?pin=1234'
+              router simulate --airplay2 'HomePod@127.0.0.2?timing=ptp'
+              router simulate --airplay2 'TV@127.0.0.3?pin=1234'
 
             One NAME given to several at one ADDR is one device that is all of them. What kind of AirPlay 2 receiver it \
             is stands behind a question mark: pairing=everybody|pin|password|home|legacy|none, pin=DIGITS, \
