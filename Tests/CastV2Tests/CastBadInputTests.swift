@@ -140,7 +140,9 @@ private let second: Int64 = 1_000_000_000
         }
         let clock = ManualClock()
         let session = try await CastSession.connect(device, clock: clock)
-        let channel = try await session.channel("urn:x-cast:a")
+        // A device that closes at once may be gone before this.
+        let channel = try? await session.channel("urn:x-cast:a")
+        #expect(channel != nil || moment == .opening)
         var failures: [CastRequestResult] = []
         do {
             _ = try await session.launchOrJoin(appID: "CC1AD845")
@@ -150,7 +152,7 @@ private let second: Int64 = 1_000_000_000
             }
             if moment == .playing { failures.append(await session.media(.pause(mediaSessionID: 1)).result()) }
             if moment == .stopping { failures.append(await session.stopApp()) }
-            if moment == .listening { try await channel.send(text: "?") }
+            if moment == .listening { try await channel?.send(text: "?") }
         } catch let failure as CastRequestFailure {
             failures.append(.failed(failure))
         }
@@ -158,7 +160,7 @@ private let second: Int64 = 1_000_000_000
         if ![.joining, .listening].contains(moment) {
             #expect(failures == [.failed(.connectionLost(.closedByPeer))])
         }
-        for await _ in channel.events {}
+        if let channel { for await _ in channel.events {} }
         var last: CastSessionState?
         for await state in await session.states() { last = state }
         #expect(last?.end == .deviceClosed(politely ? .transportClosed : nil))
