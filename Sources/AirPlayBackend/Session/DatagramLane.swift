@@ -8,8 +8,11 @@ struct DatagramLane: AirPlayLane {
     typealias SyncMaker =
         @Sendable (_ clock: RAOPStreamClock, _ now: Int64, _ first: Bool, _ audioLatency: Int) -> [UInt8]
 
-    /// A first sync packet that is lost would cost seconds of silence, so it goes several times.
-    private static let openingBeats: [Int64] = [0, 60_000_000, 200_000_000, 450_000_000, 800_000_000]
+    /// A first sync packet that is lost, or comes before the receiver has asked for our time, would cost the beginning,
+    /// so it goes several times.
+    private static let openingBeats: [Int64] = [0, 30, 60, 100, 150, 210, 280, 360, 450, 600, 800].map {
+        $0 * 1_000_000
+    }
     private static let beatPeriod: Int64 = 1_000_000_000
 
     /// Packets of silence before the first of a run, and of a run after a flush: shairport-sync 3.3.8 never plays the

@@ -74,7 +74,12 @@ extension PlaybackSession {
         guard let need = needs.max(by: { $0.leadNanoseconds < $1.leadNanoseconds }),
             needs.contains(where: { $0.startLeadNanoseconds < $0.leadNanoseconds })
         else { return false }
-        if let item = queue.item(queue.current), case .live = item.source { return false }
+        let patience: Int64
+        switch queue.item(queue.current)?.source {
+        case .live: return false
+        case .file: patience = readAheadPatienceNanoseconds.file
+        case .url, nil: patience = readAheadPatienceNanoseconds.other
+        }
         let depth = MediaTime(nanoseconds: need.leadNanoseconds).frames(sampleRate: feed.sampleRate)
         let opening = FeedOpening(feed, need.format, from: max(0, frame) + depth)
         let clock = clock
@@ -82,7 +87,7 @@ extension PlaybackSession {
             // At its end there is nothing that could come too late; where it fails, the load says why.
             group.addTask { (try? await opening.opened()) != nil }
             group.addTask {
-                try? await clock.sleep(nanoseconds: readAheadPatienceNanoseconds)
+                try? await clock.sleep(nanoseconds: patience)
                 return false
             }
             let ready = await group.next() ?? false
