@@ -28,10 +28,16 @@ public struct PushRequirements: Sendable, Hashable {
     public var format: AudioPacketFormat
     /// How long before a frame is heard its packet is sent, in nanoseconds.
     public var leadNanoseconds: Int64
+    /// How long before its first frame is heard a run may be started, in nanoseconds: where the feed has more ready than
+    /// that, what is heard first is sent later than `leadNanoseconds` says, and the rest catches up. At most
+    /// `leadNanoseconds`.
+    public var startLeadNanoseconds: Int64
 
-    public init(format: AudioPacketFormat, leadNanoseconds: Int64) {
+    /// - Parameter startLeadNanoseconds: nil: a run needs its whole lead from the beginning.
+    public init(format: AudioPacketFormat, leadNanoseconds: Int64, startLeadNanoseconds: Int64? = nil) {
         self.format = format
         self.leadNanoseconds = leadNanoseconds
+        self.startLeadNanoseconds = min(startLeadNanoseconds ?? leadNanoseconds, leadNanoseconds)
     }
 }
 

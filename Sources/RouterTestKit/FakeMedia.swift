@@ -10,6 +10,7 @@ public final class FakeMedia: MediaPreparing {
         var published: [MediaToken] = []
         var withdrawn: [MediaToken] = []
         var feeds: [FakeFeed] = []
+        var readySeconds: Double?
     }
 
     private let state = Mutex(State())
@@ -26,6 +27,9 @@ public final class FakeMedia: MediaPreparing {
             $0.broken[path] = error
         }
     }
+
+    /// Feeds made from now on have so much ready, and never more.
+    public func stall(after seconds: Double) { state.withLock { $0.readySeconds = seconds } }
 
     public var published: [MediaToken] { state.withLock { $0.published } }
     public var withdrawn: [MediaToken] { state.withLock { $0.withdrawn } }
@@ -77,8 +81,11 @@ public final class FakeMedia: MediaPreparing {
             // The queue is asked only for what comes after, as a decoder does it ahead of need.
             item = await events.next(current.item)
         }
-        let feed = FakeFeed(frames: frame)
-        state.withLock { $0.feeds.append(feed) }
+        let feed = state.withLock { state in
+            let feed = FakeFeed(frames: frame, ready: state.readySeconds.map { Int64($0 * 44_100) } ?? .max)
+            state.feeds.append(feed)
+            return feed
+        }
         let told = marks
         for (item, frame, error) in told {
             if let error {
@@ -110,15 +117,20 @@ public final class FakeFeed: AudioFeed {
     public let sampleRate = 44_100
     public let frames: Int64
     private let forgotten = Mutex<Int64>(0)
+    private let ready: Int64
 
-    init(frames: Int64) { self.frames = frames }
+    init(frames: Int64, ready: Int64) {
+        self.frames = frames
+        self.ready = ready
+    }
 
     /// Frames before this cannot be had any more.
     public func forget(before frame: Int64) { forgotten.withLock { $0 = frame } }
 
     public func packets(_ format: AudioPacketFormat, from frame: Int64) async throws -> any AudioPacketCursor {
         FakeCursor(
-            format: format, from: frame / Int64(format.framesPerPacket) * Int64(format.framesPerPacket), end: frames)
+            format: format, from: frame / Int64(format.framesPerPacket) * Int64(format.framesPerPacket), end: frames,
+            ready: ready)
     }
 
     public func retained() async -> Range<Int64> { forgotten.withLock { min($0, frames)..<frames } }
@@ -128,9 +140,11 @@ final class FakeCursor: AudioPacketCursor {
     private let format: AudioPacketFormat
     private let next_: Mutex<Int64>
     private let end: Int64
+    private let ready: Int64
 
-    init(format: AudioPacketFormat, from frame: Int64, end: Int64) {
+    init(format: AudioPacketFormat, from frame: Int64, end: Int64, ready: Int64) {
         self.format = format
+        self.ready = ready
         next_ = Mutex(frame)
         self.end = end
     }
@@ -141,6 +155,10 @@ final class FakeCursor: AudioPacketCursor {
             return next
         }
         guard frame < end else { return nil }
+        if frame >= ready {
+            for await _ in AsyncStream(Void.self, { _ in }) {}
+            try Task.checkCancellation()
+        }
         return AudioPacket(
             frame: frame, frameCount: format.framesPerPacket,
             payload: [UInt8](repeating: 0, count: format.framesPerPacket * 4))

@@ -22,6 +22,18 @@ let package = Package(
                 .swiftLanguageMode(.v6),
                 .enableUpcomingFeature("ExistentialAny"),
                 .enableUpcomingFeature("MemberImportVisibility"),
-            ])
+            ]),
+        .executableTarget(
+            name: "AirPlayBenchmarks",
+            dependencies: [
+                .product(name: "AirPlay", package: "router"),
+                .product(name: "HomeKitPairing", package: "router"),
+                .product(name: "SimulatedReceivers", package: "router"),
+            ],
+            swiftSettings: [
+                .swiftLanguageMode(.v6),
+                .enableUpcomingFeature("ExistentialAny"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+            ]),
     ]
 )

@@ -86,9 +86,12 @@ class PacketWatch:
             header = 14 + (frame[14] & 0x0F) * 4
             if len(frame) < header + 20 or frame[23] != socket.IPPROTO_UDP:
                 continue
-            (port,) = struct.unpack_from(">H", frame, header + 2)
-            if UDP_BASE <= port < UDP_BASE + UDP_RANGE and frame[header + 9] & 0x7F == 0x60:
+            if self.matches(frame, header):
                 self.first = self.first or instant
+
+    def matches(self, frame, header):
+        (port,) = struct.unpack_from(">H", frame, header + 2)
+        return UDP_BASE <= port < UDP_BASE + UDP_RANGE and frame[header + 9] & 0x7F == 0x60
 
     def __enter__(self):
         return self

@@ -6,6 +6,9 @@
           memory and threads of 50 idle connections
   sound   process start to the first audio packet and to the first sound at shairport-sync: router, pyatv
   cpu     CPU of one RAOP room for a stretch of playing, start and end of the process left out: router, pyatv
+  start   the same at simulated receivers, by the clock of what they play: RAOP, AirPlay 2 by PTP and by NTP; router, pyatv
+  rooms   CPU, memory and packet lateness of the sender with 1, 8 and 32 rooms, RAOP and AirPlay 2; receivers apart
+  pairing transient pair-setup, pair-verify and pair-setup with a PIN: the time on our side
   server  32 clients fetching one big file: router's media server, nginx; growth of memory; latency of far ranges
 
 Peak memory is the sum of VmHWM over a process and its children, read while they live. Times are medians; the least is in
@@ -22,6 +25,8 @@ from airplay_bench import measure_cpu, measure_sound
 from cast_bench import measure_load
 from castsession_bench import measure_session
 from measuring import Table, Tools
+from pairing_bench import measure_pairing
+from rooms_bench import measure_rooms, measure_start
 from server_bench import measure_server
 
 
@@ -29,11 +34,16 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--router", help="the router's binary; without it only peers are measured")
     options.add_argument("--benchmarks", help="the binary of Tests/Benchmarks/Sources; without it only peers are measured")
-    options.add_argument("--only", default="load,session,sound,cpu,server")
+    options.add_argument(
+        "--airplay-benchmarks", help="AirPlayBenchmarks; else beside --benchmarks")
+    options.add_argument("--only", default="load,session,sound,start,cpu,rooms,pairing,server")
     options.add_argument("--repeat", type=int, default=5, help="runs of each start-up measurement")
     options.add_argument("--seconds", type=int, default=30, help="how long CPU is counted")
     options = options.parse_args()
 
+    airplay = os.path.abspath(
+        options.airplay_benchmarks
+        or os.path.join(os.path.dirname(options.benchmarks or ""), "AirPlayBenchmarks"))
     folder = tempfile.mkdtemp(prefix="router-benchmarks.")
     table = Table()
     try:
@@ -44,6 +54,9 @@ def main():
                 tools, table, options.benchmarks and os.path.abspath(options.benchmarks)),
             "sound": lambda: measure_sound(tools, table, options.repeat),
             "cpu": lambda: measure_cpu(tools, table, options.seconds),
+            "start": lambda: measure_start(tools, table, options.repeat),
+            "rooms": lambda: measure_rooms(tools, table, options.seconds),
+            "pairing": lambda: measure_pairing(table, airplay),
             "server": lambda: measure_server(tools, table),
         }
         for name in options.only.split(","):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The benchmarks: builds the router for release, then measures it beside its peers in one run and prints one table.
 #
-#   Tests/Benchmarks/run.sh [--only load,session,sound,cpu,server] [--repeat N] [--seconds N] [--router PATH]
+#   Tests/Benchmarks/run.sh [--only load,session,sound,start,cpu,rooms,pairing,server] [--repeat N] [--seconds N] [--router PATH]
 #                           [--benchmarks PATH]
 #
 # Runs in the lab (Tests/lab.sh): nothing that is measured shares a network with the machine around it. Needs root or
@@ -33,7 +33,7 @@ fi
 if [ -z "$benchmarks" ]; then
     # A package of its own, in a folder of its own: in the product's, each build would undo the other's.
     package=(-c release --package-path Tests/Benchmarks --scratch-path .build/benchmarks)
-    swift build "${package[@]}" --product CastBenchmarks >.build/test-logs/benchmarks-build.log 2>&1 ||
+    swift build "${package[@]}" >.build/test-logs/benchmarks-build.log 2>&1 ||
         { grep -E 'error:' .build/test-logs/benchmarks-build.log | sort -u | head -n 20; exit 1; }
     given+=(--benchmarks "$(swift build "${package[@]}" --show-bin-path)/CastBenchmarks")
 fi

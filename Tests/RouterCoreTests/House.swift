@@ -16,16 +16,21 @@ struct House {
 
     static let lead: Int64 = 2_000_000_000
 
-    /// - Parameter queueOnDevice: the Cast devices hold what comes next, and go on by themselves.
+    /// - Parameters:
+    ///   - queueOnDevice: the Cast devices hold what comes next, and go on by themselves.
+    ///   - startLead: what the speakers need to begin, where it is less than their lead.
     init(
         rooms: [Room] = [], store: InMemoryStore = InMemoryStore(), browsing: (any ServiceBrowsing)? = nil,
-        queueOnDevice: Bool = false,
+        queueOnDevice: Bool = false, startLead: Int64? = nil,
         stated: (FakeProvider, FakeProvider) -> [Endpoint]
     ) {
         self.store = store
         airplay = FakeProvider(
             family: .airplay,
-            delivery: .push(PushRequirements(format: AudioPacketFormat(codec: .alac), leadNanoseconds: Self.lead)),
+            delivery: .push(
+                PushRequirements(
+                    format: AudioPacketFormat(codec: .alac), leadNanoseconds: Self.lead,
+                    startLeadNanoseconds: startLead)),
             clock: clock)
         cast = FakeProvider(
             family: .cast, delivery: .pull(PullRequirements(receiverAddress: "127.0.0.1")), clock: clock,

@@ -32,7 +32,8 @@ extension AirPlay2Opening {
             format: AudioPacketFormat(
                 codec: .alac, sampleRate: format.sampleRate, channels: 2, framesPerPacket: format.framesPerPacket,
                 bitDepth: format.bitDepth),
-            leadFrames: lead, metadataKinds: facts.metadataKinds, feedback: true)
+            leadFrames: lead, startFrames: startFrames(facts, lead: lead, sampleRate: format.sampleRate),
+            metadataKinds: facts.metadataKinds, feedback: true)
         var generator = SystemRandomNumberGenerator()
         var silence = RAOPSessionDescription.ALACFormat()
         silence.bitDepth = format.bitDepth
@@ -79,11 +80,13 @@ extension AirPlay2Opening {
         }
         let writer = try await client.openBuffered(port: dataPort)
         opened.writer = writer
+        let lead = plan.leadMilliseconds * format.sampleRate / 1000
         let streamPlan = AirPlayStreamPlan(
             format: AudioPacketFormat(
                 codec: .aac, sampleRate: format.sampleRate, channels: 2, framesPerPacket: format.framesPerPacket),
-            leadFrames: plan.leadMilliseconds * format.sampleRate / 1000, metadataKinds: facts.metadataKinds,
-            feedback: true)
+            leadFrames: lead,
+            startFrames: startFrames(facts, lead: lead, sampleRate: format.sampleRate, isBuffered: true),
+            metadataKinds: facts.metadataKinds, feedback: true)
         let lane = BufferedLane(
             writer: writer,
             packetizer: BufferedAudioPacketizer(
@@ -102,9 +105,19 @@ extension AirPlay2Opening {
     func descriptor(_ plan: AirPlayStreamPlan, _ readback: VolumeDescriptor.Readback) -> RouteSessionDescriptor {
         RouteSessionDescriptor(
             endpoint: endpoint,
-            delivery: .push(PushRequirements(format: plan.format, leadNanoseconds: plan.leadNanoseconds)),
+            delivery: .push(plan.requirements),
             capabilities: endpoint.capabilities,
             volume: VolumeDescriptor(handling: .adjustable, curve: .airplay, readback: readback))
+    }
+
+    /// Frames, at most `lead`, that the first packets of a run need; all of them where a person said how many.
+    private func startFrames(
+        _ facts: AirPlay2Facts, lead: Int, sampleRate: Int, isBuffered: Bool = false
+    ) -> Int {
+        guard endpoint.facts["latency"] == nil else { return lead }
+        return AirPlayStartLead(
+            model: facts.model, manufacturer: endpoint.facts["manufacturer"], isBuffered: isBuffered
+        ).frames(sampleRate: sampleRate, lead: lead)
     }
 
     /// As the device says it: when asked, else at the beginning.

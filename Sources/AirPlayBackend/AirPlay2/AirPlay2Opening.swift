@@ -150,6 +150,7 @@ struct AirPlay2Opening: Sendable {
             parts.datagrams = nil
             built = try await buffered(client, facts, answer, sessionClock, parts)
         }
+        await sessionClock.settled()
         built.events = client.commands
         built.remote = parts.remote
         if facts.features?.contains(.nowPlayingInfo) == true {
@@ -196,7 +197,8 @@ struct AirPlay2Opening: Sendable {
         }
         do {
             return try await AirPlaySessionClock.ptp(
-                keeper: clockKeeper, peer: Self.peer(client.remoteHost, way, plan), identifier: sender.identifier)
+                keeper: clockKeeper, peer: Self.peer(client.remoteHost, way, plan), identifier: sender.identifier,
+                hostClock: clock)
         } catch {
             throw Failure(error: AirPlayErrors.clock(error, endpoint: endpoint), against: .clock, isOurs: true)
         }

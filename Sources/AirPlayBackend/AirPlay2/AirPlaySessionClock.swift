@@ -12,6 +12,8 @@ struct AirPlaySessionClock: Sendable {
     var peer: AirPlay2TimingPeer?
     var anchor: Anchor
     var evidence: PlayingEvidence.Source
+    /// Returns when the device is likely to know our time by the first sound of a run that begins soon.
+    var settled: @Sendable () async -> Void
     /// Lets go of it; to be called once.
     var release: @Sendable () async -> Void
 
@@ -21,11 +23,16 @@ struct AirPlaySessionClock: Sendable {
         case ptp(clockID: UInt64, time: @Sendable (Int64) -> UInt64)
     }
 
+    /// Nanoseconds from our first Announce to the start of a run: where the device is heard from, and where it is not.
+    private static let shortestSettling: Int64 = 200_000_000
+    private static let longestSettling: Int64 = 400_000_000
+
     /// The device asks us, at the port of `datagrams`.
     static func ntp(datagrams: AirPlayDatagrams, latency: Int) -> AirPlaySessionClock {
         AirPlaySessionClock(
             timing: .ntp(port: datagrams.timing.port), anchor: .ntp(latency: latency), evidence: datagrams.evidence,
-            release: {})
+            // It asks, and is answered within a millisecond.
+            settled: {}, release: {})
     }
 
     /// Our grandmaster tells the device. Throws where it cannot be had.
@@ -34,7 +41,7 @@ struct AirPlaySessionClock: Sendable {
     ///   - peer: the device's address, numeric.
     ///   - identifier: our UUID.
     static func ptp(
-        keeper: AirPlayClockKeeper, peer: String, identifier: String
+        keeper: AirPlayClockKeeper, peer: String, identifier: String, hostClock: any HostClock
     ) async throws(PTPError) -> AirPlaySessionClock {
         let service = try await keeper.take()
         let ours: String
@@ -44,6 +51,7 @@ struct AirPlaySessionClock: Sendable {
             await keeper.release()
             throw error
         }
+        let begun = hostClock.now()
         let us = AirPlay2TimingPeer(id: identifier, addresses: [ours], clockID: service.clockID)
         let (first, last) = (Int(service.ports.event), Int(service.ports.general))
         return AirPlaySessionClock(
@@ -56,6 +64,14 @@ struct AirPlaySessionClock: Sendable {
                     let refused = status?.refusedAt.map { $0 > status?.lastHeardAt ?? .min } ?? false
                     return .grandmaster(heard: status?.lastHeardAt != nil, refused: refused)
                 }, ports: min(first, last)...max(first, last)),
+            settled: {
+                // Two Announces and some Syncs make a clock to play by; some receivers show that they have them.
+                while hostClock.now() - begun < Self.longestSettling {
+                    let isHeard = await service.status(of: peer)?.lastHeardAt != nil
+                    if isHeard, hostClock.now() - begun >= Self.shortestSettling { return }
+                    do { try await hostClock.sleep(nanoseconds: 20_000_000) } catch { return }
+                }
+            },
             release: {
                 await service.remove(peer: peer)
                 await keeper.release()

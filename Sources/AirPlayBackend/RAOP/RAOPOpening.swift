@@ -58,6 +58,10 @@ struct RAOPOpening: Sendable {
             await datagrams?.close(nil)
             await client.end()
             throw AirPlayErrors.opening(error, endpoint: endpoint)
+        } catch let error as RouterError {
+            await datagrams?.close(nil)
+            await client.end()
+            throw error
         } catch {
             await datagrams?.close(nil)
             await client.end()
@@ -81,23 +85,34 @@ struct RAOPOpening: Sendable {
             firstSequence: UInt16.random(in: .min ... .max, using: &generator),
             firstTimestamp: UInt32.random(in: .min ... .max, using: &generator),
             framesPerPacket: RAOPPlan.framesPerPacket, cipher: cipher)
+        let wire = RAOPWire(client: client, endpoint: endpoint)
+        let first = packetizer.next
+        // Before anybody waits for the first sound: some devices take their time.
+        let latency: Int
+        do {
+            latency = try await wire.prepare(
+                PacketPoint(sequence: UInt32(first.sequence ?? 0), timestamp: first.timestamp ?? 0))
+        } catch {
+            await datagrams.close(stream)
+            throw error.error
+        }
         let lead = plan.leadFrames
+        let streamPlan = plan.stream(audioLatency: latency)
         let lane = DatagramLane(
-            datagrams: datagrams, stream: stream, packetizer: packetizer, plan: plan.stream,
+            datagrams: datagrams, stream: stream, packetizer: packetizer, plan: streamPlan,
             silence: RAOPSilence.payload(plan.codecDescription, frames: RAOPPlan.framesPerPacket)
         ) { clock, now, first, latency in
             clock.sync(at: now, first: first, lead: lead, audioLatency: latency).encoded()
         }
         let descriptor = RouteSessionDescriptor(
             endpoint: endpoint,
-            delivery: .push(
-                PushRequirements(format: plan.format, leadNanoseconds: plan.stream.leadNanoseconds)),
+            delivery: .push(streamPlan.requirements),
             capabilities: endpoint.capabilities,
             volume: VolumeDescriptor(
                 handling: .adjustable, curve: .airplay, readback: volume == nil ? .none : .polled))
         return AirPlayRouteSession(
             AirPlayRouteSession.Parts(
-                wire: RAOPWire(client: client, endpoint: endpoint), lane: lane, plan: plan.stream,
+                wire: wire, lane: lane, plan: streamPlan,
                 descriptor: descriptor, volume: volume.map(AirPlayRouteSession.volumeState),
                 failures: failures.stream, evidence: datagrams.evidence, remote: buttons), hostClock: clock,
             logger: logger)

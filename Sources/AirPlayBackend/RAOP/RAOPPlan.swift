@@ -9,6 +9,8 @@ struct RAOPPlan: Sendable {
     var encryption: RAOPEncryptionChoice
     /// Frames from sending to hearing, including what the device adds.
     var leadFrames: Int
+    private let isLeadStated: Bool
+    private let manufacturer: String?
 
     static let sampleRate = 44_100
     static let framesPerPacket = 352
@@ -30,6 +32,8 @@ struct RAOPPlan: Sendable {
         self.encryption = encryption
         self.codec = codec == .appleLossless ? .alac : .l16
         leadFrames = try Self.lead(endpoint)
+        isLeadStated = endpoint.facts["latency"] != nil
+        manufacturer = endpoint.facts["manufacturer"]
     }
 
     var format: AudioPacketFormat {
@@ -37,14 +41,24 @@ struct RAOPPlan: Sendable {
             codec: codec, sampleRate: Self.sampleRate, channels: 2, framesPerPacket: Self.framesPerPacket)
     }
 
-    var stream: AirPlayStreamPlan {
+    /// - Parameter audioLatency: frames that the device adds by itself.
+    func stream(audioLatency: Int) -> AirPlayStreamPlan {
         AirPlayStreamPlan(
-            format: format, leadFrames: leadFrames, metadataKinds: advertisement.metadataKinds,
+            format: format, leadFrames: leadFrames, startFrames: startFrames(audioLatency),
+            metadataKinds: advertisement.metadataKinds,
             feedback: advertisement.needsFeedback)
     }
 
     var codecDescription: RAOPSessionDescription.Codec {
         codec == .alac ? .appleLossless(.init()) : .l16(sampleRate: Self.sampleRate, channels: 2)
+    }
+
+    /// Frames that the first packets of a run need; all where a person said how many.
+    private func startFrames(_ audioLatency: Int) -> Int {
+        guard !isLeadStated else { return leadFrames }
+        return AirPlayStartLead(
+            model: advertisement.model, manufacturer: manufacturer, latency: audioLatency * 1000 / Self.sampleRate
+        ).frames(sampleRate: Self.sampleRate, lead: leadFrames)
     }
 
     /// Two seconds, as iTunes has: enough to ask for lost packets again.

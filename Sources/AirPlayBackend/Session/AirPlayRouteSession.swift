@@ -259,6 +259,7 @@ public actor AirPlayRouteSession: RouteSession {
                 "route": "\(descriptor.endpoint.name)", "sent": "\(statistics.sent)",
                 "resent": "\(statistics.resent)", "missed": "\(statistics.resendsMissed)",
                 "underruns": "\(statistics.underruns)", "skipped": "\(statistics.skipped)",
+                "lateness50": "\(statistics.medianLateness / 1000) us",
                 "lateness99": "\(statistics.lateness99 / 1000) us",
                 "lateness-max": "\(statistics.maximumLateness / 1000) us",
             ])

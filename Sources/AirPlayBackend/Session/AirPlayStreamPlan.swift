@@ -7,6 +7,8 @@ struct AirPlayStreamPlan: Sendable {
     var format: AudioPacketFormat
     /// Frames from sending to hearing, including what the device adds.
     var leadFrames: Int
+    /// The same for the first frames of a run; the packets that follow come closer together until they are as early.
+    var startFrames: Int
     /// What of titles, pictures and progress the device draws.
     var metadataKinds: Set<RAOPAdvertisement.MetadataKind>
     /// Whether it drops a session that is quiet for a few seconds.
@@ -14,6 +16,16 @@ struct AirPlayStreamPlan: Sendable {
 
     var leadNanoseconds: Int64 {
         MediaTime(frames: Int64(leadFrames), sampleRate: format.sampleRate).nanoseconds
+    }
+
+    var startNanoseconds: Int64 {
+        MediaTime(frames: Int64(min(startFrames, leadFrames)), sampleRate: format.sampleRate).nanoseconds
+    }
+
+    /// What the engine is told of it.
+    var requirements: PushRequirements {
+        PushRequirements(
+            format: format, leadNanoseconds: leadNanoseconds, startLeadNanoseconds: startNanoseconds)
     }
 }
 

@@ -8,8 +8,11 @@ struct DatagramLane: AirPlayLane {
     typealias SyncMaker =
         @Sendable (_ clock: RAOPStreamClock, _ now: Int64, _ first: Bool, _ audioLatency: Int) -> [UInt8]
 
-    /// A first sync packet that is lost would cost seconds of silence, so it goes several times.
-    private static let openingBeats: [Int64] = [0, 60_000_000, 200_000_000, 450_000_000, 800_000_000]
+    /// A first sync packet that is lost, or comes before the receiver has asked for our time, would cost the beginning,
+    /// so it goes several times.
+    private static let openingBeats: [Int64] = [0, 30, 60, 100, 150, 210, 280, 360, 450, 600, 800].map {
+        $0 * 1_000_000
+    }
     private static let beatPeriod: Int64 = 1_000_000_000
 
     /// Packets of silence before the first of a run, and of a run after a flush: shairport-sync 3.3.8 never plays the
@@ -20,6 +23,10 @@ struct DatagramLane: AirPlayLane {
     /// player has acted on it, and what comes between is thrown away with the rest.
     private static let flushSettling: Int64 = 30_000_000
 
+    /// How many times faster than they are heard the packets go that should have gone before the run began: a
+    /// receiver's socket and its network take that, and not all at once.
+    private static let catchUpRate: Int64 = 4
+
     let ahead: Int64 = 1_000_000_000
     let refill: Int64 = 550_000_000
 
@@ -29,6 +36,8 @@ struct DatagramLane: AirPlayLane {
     private let plan: AirPlayStreamPlan
     private let silence: [UInt8]
     private let sync: SyncMaker
+    /// When the packets of the run begin to go, and with which timestamp.
+    private var beginning: (instant: Int64, timestamp: Int64) = (.min, 0)
     private let closed: @Sendable () async -> Void
 
     /// - Parameters:
@@ -67,14 +76,13 @@ struct DatagramLane: AirPlayLane {
             beat, now in sync(clock, now, beat.opening, audioLatency)
         }
         let settling = flushed ? Self.flushSettling : 0
-        let earliest = max(now, min(now + settling, deadline(of: leadIn.upperBound, run)))
+        let latest = clock.instant(of: leadIn.upperBound) - plan.startNanoseconds
+        beginning = (max(now, min(now + settling, latest)), leadIn.lowerBound)
         for timestamp in stride(from: leadIn.lowerBound, to: leadIn.upperBound, by: plan.format.framesPerPacket)
         where run.clock.instant(of: timestamp) > now {
             let packet = packetizer.packet(silence, at: timestamp)
-            // There was no time to be earlier; that is nobody's lateness.
             _ = datagrams.ring.append(
-                packet.bytes, sequence: packet.sequence, deadline: max(earliest, deadline(of: timestamp, run)),
-                now: now)
+                packet.bytes, sequence: packet.sequence, deadline: deadline(of: timestamp, run), now: now)
         }
     }
 
@@ -98,7 +106,11 @@ struct DatagramLane: AirPlayLane {
     }
 
     func deadline(of timestamp: Int64, _ run: AirPlayRun) -> Int64 {
-        run.clock.instant(of: timestamp) - plan.leadNanoseconds
+        let standing = run.clock.instant(of: timestamp) - plan.leadNanoseconds
+        guard beginning.instant > .min else { return standing }
+        // There was no time to be earlier; that is nobody's lateness.
+        let since = max(0, run.clock.instant(of: timestamp) - run.clock.instant(of: beginning.timestamp))
+        return max(standing, beginning.instant + since / Self.catchUpRate)
     }
 
     mutating func dropPending() { packetizer.rewind(datagrams.ring.dropPending()) }

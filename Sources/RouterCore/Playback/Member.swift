@@ -115,6 +115,9 @@ struct Member: Sendable {
     /// less of it in a room that hears everything later. In nanoseconds; negative where the room's offset is longer.
     var leadNanoseconds: Int64? { push.map { $0.leadNanoseconds - offsetNanoseconds } }
 
+    /// As `leadNanoseconds`, of the first frames of a run whose feed has enough ready.
+    var startLeadNanoseconds: Int64? { push.map { $0.startLeadNanoseconds - offsetNanoseconds } }
+
     /// Open or playing, and not yet through.
     var alive: Bool { phase == .open || phase == .playing }
 

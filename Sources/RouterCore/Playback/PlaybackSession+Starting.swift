@@ -60,14 +60,54 @@ extension PlaybackSession {
         clock.now() + max(0, indices.compactMap { members[$0].leadNanoseconds }.max() ?? 0) + startSlackNanoseconds
     }
 
+    /// As `earliestStart`, and sooner where the feed has so much ready that the rooms' queues fill while they play.
+    private func soonestStart(_ indices: [Int], of feed: any AudioFeed, fromFrame frame: Int64) async -> Int64 {
+        let sooner = await startsSooner(indices, of: feed, fromFrame: frame)
+        let leads = indices.compactMap { sooner ? members[$0].startLeadNanoseconds : members[$0].leadNanoseconds }
+        return clock.now() + max(0, leads.max() ?? 0) + startSlackNanoseconds
+    }
+
+    /// Whether the feed has what fills these rooms' queues. One that gives no more than is heard, as live input does,
+    /// would leave them as short as they were at the start.
+    private func startsSooner(_ indices: [Int], of feed: any AudioFeed, fromFrame frame: Int64) async -> Bool {
+        let needs = indices.compactMap { members[$0].push }
+        guard let need = needs.max(by: { $0.leadNanoseconds < $1.leadNanoseconds }),
+            needs.contains(where: { $0.startLeadNanoseconds < $0.leadNanoseconds })
+        else { return false }
+        let patience: Int64
+        switch queue.item(queue.current)?.source {
+        case .live: return false
+        case .file: patience = readAheadPatienceNanoseconds.file
+        case .url, nil: patience = readAheadPatienceNanoseconds.other
+        }
+        let depth = MediaTime(nanoseconds: need.leadNanoseconds).frames(sampleRate: feed.sampleRate)
+        let opening = FeedOpening(feed, need.format, from: max(0, frame) + depth)
+        let clock = clock
+        return await withTaskGroup(of: Bool.self) { group in
+            // At its end there is nothing that could come too late; where it fails, the load says why.
+            group.addTask { (try? await opening.opened()) != nil }
+            group.addTask {
+                try? await clock.sleep(nanoseconds: patience)
+                return false
+            }
+            let ready = await group.next() ?? false
+            group.cancelAll()
+            return ready
+        }
+    }
+
     /// Sets the timeline that begins with `frame`, and has these rooms keep to it: by a load of the feed, or by going on
     /// with what is loaded.
     ///
     /// - Parameter instant: when it begins, in host nanoseconds; nil: as soon as all can.
     func begin(_ indices: [Int], fromFrame frame: Int64, loading: Bool, at instant: Int64? = nil) async {
-        guard let rate = run?.feed.sampleRate else { return }
+        guard let begun = run else { return }
+        let rate = begun.feed.sampleRate
+        var beginning = instant
+        if beginning == nil { beginning = await soonestStart(indices, of: begun.feed, fromFrame: frame) }
+        guard run?.number == begun.number else { return }
         let timeline = Timeline(
-            hostNanoseconds: instant ?? earliestStart(indices),
+            hostNanoseconds: beginning ?? earliestStart(indices),
             mediaTime: MediaTime(frames: frame, sampleRate: rate))
         run?.timeline = timeline
         if loading {
@@ -122,7 +162,7 @@ extension PlaybackSession {
             await loadPull(index, at: position, autoplay: mediaState != .paused)
             return
         }
-        guard let lead = members[index].leadNanoseconds else { return }
+        guard members[index].push != nil else { return }
         var start: Int64?
         if run == nil, let item = queue.item(queue.current) {
             // In step with rooms that fetch, where such play.
@@ -137,8 +177,10 @@ extension PlaybackSession {
         guard let run else { return }
         if let timeline = run.timeline {
             // On the running timeline, at the first frame that can still be heard in time.
-            let due = clock.now() + lead + startSlackNanoseconds
-            let frame = max(0, timeline.frame(at: due, sampleRate: run.feed.sampleRate))
+            let rate = run.feed.sampleRate
+            let heard = timeline.frame(at: clock.now(), sampleRate: rate)
+            let due = await soonestStart([index], of: run.feed, fromFrame: heard)
+            let frame = max(0, timeline.frame(at: due, sampleRate: rate))
             await loadPush(index, fromFrame: frame)
             present(index)
         } else if mediaState == .paused {

@@ -62,6 +62,10 @@ let consecutiveFailureLimit = 3
 /// How long after all rooms are ready their first frame is heard: room for the loads to be sent.
 let startSlackNanoseconds: Int64 = 60_000_000
 
+/// How long a start waits to see whether the feed has enough ready to begin sooner: a file has as soon as the decoder
+/// runs, what comes over a network may never.
+let readAheadPatienceNanoseconds: (file: Int64, other: Int64) = (1_500_000_000, 300_000_000)
+
 /// How long rooms that open quickly wait for one that does not; after that it joins late.
 let openPatienceNanoseconds: Int64 = 8_000_000_000
 
