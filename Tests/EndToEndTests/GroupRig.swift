@@ -4,6 +4,7 @@ import Foundation
 import Logging
 import Media
 import Pacing
+import PeerSupport
 import RouteBackend
 import RouteModel
 import RouterCore
@@ -129,12 +130,7 @@ struct SimulatedSpeaker: Sendable {
     }
 
     /// Recorded so far.
-    func samples() throws -> [Int16] {
-        let data = try Data(contentsOf: recording).dropFirst(44)
-        return data.withUnsafeBytes { raw in
-            (0..<(raw.count / 2)).map { Int16(littleEndian: raw.loadUnaligned(fromByteOffset: $0 * 2, as: Int16.self)) }
-        }
-    }
+    func samples() throws -> [Int16] { try Recording.samples(wav: recording) }
 
     /// When the tone's first frame would have been heard, in host nanoseconds: by each mark of the record from `first` of
     /// the recording's frames on.

@@ -72,7 +72,7 @@ struct LoneRoomTests {
             let first = try #require(house.begun("Kitchen"))
             house.clock.advance(seconds: 20)
             house.airplay.accept(house.speaker("Kitchen"))
-            #expect(await house.turn(seconds: 35) { await house.member("Kitchen")?.media == .playing })
+            #expect(await house.turn(seconds: 35) { await house.plays("Kitchen") })
             let begun = try #require(house.begun("Kitchen"))
             #expect(begun.frame > 20 * 44_100)
             #expect(begun.timeline == first.timeline)
@@ -90,13 +90,13 @@ struct LoneRoomTests {
             #expect(abs((try #require(await house.session()?.anchor).time - place).seconds) < 0.001)
             #expect(await house.session()?.connection == .suspended)
             house.airplay.accept(house.speaker("Kitchen"))
-            #expect(await house.turn(seconds: 35) { await house.member("Kitchen")?.media == .playing })
+            #expect(await house.turn(seconds: 35) { await house.plays("Kitchen") })
             // Another feed, which begins there.
             #expect(house.begun("Kitchen")?.frame == 0)
             let anchor = try #require(await house.session()?.anchor)
             #expect(anchor.rate == 1 && abs((anchor.time - place).seconds) < 0.001)
             house.airplay.accept(house.speaker("Bath"))
-            #expect(await house.turn(seconds: 35) { await house.member("Bath")?.media == .playing })
+            #expect(await house.turn(seconds: 35) { await house.plays("Bath") })
             let (kitchen, bath) = try #require(zip2(house.begun("Kitchen"), house.begun("Bath")))
             #expect(bath.timeline == kitchen.timeline && bath.frame > 0)
         }
@@ -109,14 +109,14 @@ struct LoneRoomTests {
             let first = try #require(house.begun("Kitchen")).timeline
             house.clock.advance(seconds: 35)
             house.airplay.accept(house.speaker("Kitchen"))
-            #expect(await house.turn(seconds: 20) { await house.member("Kitchen")?.media == .playing })
+            #expect(await house.turn(seconds: 20) { await house.plays("Kitchen") })
             house.airplay.refuse(house.speaker("Kitchen"), with: Self.off)
             house.airplay.session(named: "Kitchen")?.isLost()
             #expect(await eventually { await house.member("Kitchen")?.connection == .suspended })
             house.clock.advance(seconds: 35)
             await othersHaveRun()
             house.airplay.accept(house.speaker("Kitchen"))
-            #expect(await house.turn(seconds: 20) { await house.member("Kitchen")?.media == .playing })
+            #expect(await house.turn(seconds: 20) { await house.plays("Kitchen") })
             #expect(house.begun("Kitchen")?.timeline == first)
         }
     }
@@ -133,5 +133,12 @@ struct LoneRoomTests {
             #expect(house.airplay.opened.count == tried)
             #expect(try await house.engine.sessionsToRejoin().isEmpty)
         }
+    }
+}
+
+extension House {
+    fileprivate func plays(_ room: String) async -> Bool {
+        let member = await member(room)
+        return member?.connection == .connected && member?.media == .playing
     }
 }
