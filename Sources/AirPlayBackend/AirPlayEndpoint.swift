@@ -62,6 +62,10 @@ enum AirPlayEndpoint {
         let mac = parts.count == 2 ? macKey(String(parts[0])) : nil
         let name = mac == nil ? record.key.name : String(parts[1])
         let unique = mac ?? record.key.name.lowercased()
+        // Its other record says more, of a stereo pair for one, and may come later.
+        var facts = record.txt
+        facts["expects"] =
+            AirPlay2Facts(txt: record.txt).features?.supportsAirPlay2 == true ? RouteProtocol.airplay2.rawValue : nil
         var access = RouteAccess.open
         if advertisement.passwordRequired { access = .password }
         if advertisement.statusFlags.contains(.oneTimePairingRequired) { access = .pairingNeeded }
@@ -69,7 +73,7 @@ enum AirPlayEndpoint {
             id: EndpointID(rawValue: "raop:\(unique)"), protocol: .raop, name: name, host: host, port: record.port,
             model: advertisement.model, firmware: advertisement.firmware,
             strongKeys: keys(mac: mac, publicKey: advertisement.publicKey),
-            deviceType: deviceType(advertisement.model), access: access, facts: record.txt, origin: .discovered,
+            deviceType: deviceType(advertisement.model), access: access, facts: facts, origin: .discovered,
             interface: record.interface, capabilities: capabilities(advertisement))
     }
 

@@ -55,6 +55,10 @@ public struct Endpoint: Codable, Sendable, Hashable, Identifiable {
     /// What such devices are called together: `groupName` of the facts.
     public var groupName: String? { facts["groupName"].flatMap { $0.isEmpty ? nil : $0 } }
 
+    /// Another service that the device must have beside this one, by what it says of itself: `expects` of the facts. While
+    /// it is not found yet, the device is only half known.
+    public var expects: RouteProtocol? { facts["expects"].flatMap(RouteProtocol.init(rawValue:)) }
+
     /// `host:port`, with brackets round an IPv6 address.
     public var address: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

@@ -373,7 +373,9 @@ public actor RouterEngine: RouterControlling {
         // a moment ago comes after that, so what nobody answers to yet is given the whole time.
         await waitForRoutes {
             switch answer() {
-            case .exact(let room) where room.routes.count >= max(1, room.devices.count): true
+            case .exact(let room) where room.routes.count >= max(1, room.devices.count):
+                // One record of a device comes before another, and one half of a pair before the other.
+                self.settled || room.routes.allSatisfy(self.registry.isWhole)
             case .none: self.blind
             case .exact(let room) where room.routes.isEmpty: self.blind
             case .exact, .prefix, .ambiguous: self.settled

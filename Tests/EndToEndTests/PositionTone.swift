@@ -54,8 +54,9 @@ final class OutputTap: Sendable {
     struct Piece: Sendable {
         /// Host monotonic nanoseconds at which it was read.
         var instant: Int64
-        /// The frame of `PositionTone` that it begins with.
+        /// The frame of `PositionTone` that it begins with, and the one after its last.
         var frame: Int64
+        var end: Int64
         /// When the tone's first frame would have been heard, by this piece.
         var origin: Double { Double(instant) - Double(frame) * 1e9 / Double(PositionTone.sampleRate) }
     }
@@ -81,9 +82,14 @@ final class OutputTap: Sendable {
                 buffer.withUnsafeBytes { raw in
                     // The first frame that this read brought to its end.
                     guard whole > 0 else { return }
-                    let left = Int16(littleEndian: raw.loadUnaligned(fromByteOffset: 0, as: Int16.self))
-                    let right = Int16(littleEndian: raw.loadUnaligned(fromByteOffset: 2, as: Int16.self))
-                    if let frame = PositionTone.frame(left, right) { take(Piece(instant: instant, frame: frame)) }
+                    func frame(_ place: Int) -> Int64? {
+                        PositionTone.frame(
+                            Int16(littleEndian: raw.loadUnaligned(fromByteOffset: place * 4, as: Int16.self)),
+                            Int16(littleEndian: raw.loadUnaligned(fromByteOffset: place * 4 + 2, as: Int16.self)))
+                    }
+                    if let first = frame(0) {
+                        take(Piece(instant: instant, frame: first, end: (frame(whole - 1) ?? first) + 1))
+                    }
                 }
                 let rest = carried + count - whole * 4
                 for index in 0..<rest { buffer[index] = buffer[whole * 4 + index] }
@@ -94,6 +100,11 @@ final class OutputTap: Sendable {
 
     /// So far.
     var heard: [Piece] { pieces.withLock { $0 } }
+}
+
+extension Sequence<OutputTap.Piece> {
+    /// Frames between the first and the last that did not come out.
+    var unheard: Int64 { zip(self, dropFirst()).reduce(0) { $0 + Swift.max(0, $1.1.frame - $1.0.end) } }
 }
 
 /// How far two rooms are apart, in milliseconds.
@@ -120,6 +131,9 @@ struct Skew: CustomStringConvertible {
 
     /// By the earliest pieces of each second: 3.3.8 looks only every two thirds of a packet, 5.3 ms, whether one is due,
     /// so that each is up to so much late, and by how much says nothing of when it should have been.
+    ///
+    /// Nothing that a sender does wrong hides behind that: it tells the time of a frame once a second, and what it says
+    /// moves every piece of that second. Packets that it sends too late leave silence, which `unheard` counts.
     init(earliest one: [OutputTap.Piece], _ other: [OutputTap.Piece]) {
         func earliest(_ pieces: [OutputTap.Piece]) -> [Int64: Double] {
             var result: [Int64: Double] = [:]

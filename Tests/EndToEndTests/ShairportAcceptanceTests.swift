@@ -125,8 +125,10 @@ struct ShairportAcceptanceTests {
         #expect(devices.output.contains("Router test \(receiver.port)"))
     }
 
-    @Test("3 % of packets dropped at the receiver are sent again", .enabled(if: Lab.isInside, Lab.reason))
-    func loss() async throws {
+    @Test(
+        "packets dropped at the receiver are sent again", .enabled(if: Lab.isInside, Lab.reason),
+        arguments: [3, 10])
+    func loss(percent: Int) async throws {
         let sound = try TwoTones()
         defer { sound.remove() }
         let file = try await sound.file("song.flac")
@@ -135,7 +137,7 @@ struct ShairportAcceptanceTests {
         let ports = "\(receiver.port + 10)-\(receiver.port + 110)"
         for rule in [
             "add table inet loss", "add chain inet loss in { type filter hook input priority 0; }",
-            "add rule inet loss in udp dport \(ports) udp length 250-2000 numgen random mod 100 < 3 counter drop",
+            "add rule inet loss in udp dport \(ports) udp length 250-2000 numgen random mod 100 < \(percent) counter drop",
         ] {
             let made = try await Command.run("nft", [rule])
             try #require(made.status == 0, "\(made.errors)")
@@ -152,6 +154,7 @@ struct ShairportAcceptanceTests {
         let source = try await sound.samples(file)
         #expect(await eventually { receiver.samples.count >= source.count })
         let match = Recording.match(receiver.samples, source)
+        print("\(percent) % lost, shairport-sync: \(dropped) packets dropped, \(resent) sent again: \(match)")
         #expect(match.share >= 0.99, "\(match), dropped \(dropped), sent again \(resent)")
     }
 }

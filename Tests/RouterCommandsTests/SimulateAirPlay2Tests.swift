@@ -33,8 +33,8 @@ struct SimulateAirPlay2Tests {
         #expect(try plan("A?pairing=legacy&pin=4321").pairing == .legacy(.code(.fixed("4321"))))
         #expect(try plan("A?pairing=none").pairing.admitsStrangers)
         #expect(try plan("A?pairing=password", password: "p").pairing == .password("p"))
-        let pair = try plan("A?tsid=T&gid=G")
-        #expect(pair.pairID == "T" && pair.groupID == "G")
+        let pair = try plan("A?tsid=T&gid=G&gpn=Den&igl=1")
+        #expect(pair.pairID == "T" && pair.groupID == "G" && pair.groupName == "Den" && pair.leadsGroup)
     }
 
     @Test(
@@ -43,7 +43,8 @@ struct SimulateAirPlay2Tests {
             ("A?", "A?x", "KEY=VALUE"), ("A", "A?colour=red", "pairing, pin"),
             ("A", "A?timing=sundial", "both, ptp, ntp"),
             ("A", "A?pin=12", "4 to 8 digits"), ("A", "A?pin=12a4", "4 to 8 digits"),
-            ("A", "A?codec-word=maybe", "needed or ignored"), ("A", "?timing=ptp", "name is empty"),
+            ("A", "A?codec-word=maybe", "needed or ignored"), ("A", "A?igl=2", "leads its group"),
+            ("A", "?timing=ptp", "name is empty"),
         ])
     func badSettings(_: String, text: String, part: String) {
         let error = #expect(throws: ValidationError.self) { try SimulatedAirPlay2Spec(parsing: text) }

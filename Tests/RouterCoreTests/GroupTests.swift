@@ -424,7 +424,10 @@ struct StereoPairTests {
         #expect(registry.routes.map(\.name) == ["Den"])
         #expect(registry.parts(of: registry.routes[0].id).count == 1)
         let id = registry.routes[0].id
+        // The other half is somewhere: a play by name waits for it a little.
+        #expect(!registry.isWhole(id))
         registry.update(pair[1])
+        #expect(registry.isWhole(id))
         #expect(registry.routes.map(\.id) == [id])
         #expect(registry.parts(of: id).map(\.name) == ["Den left", "Den right"])
         #expect(registry.parts(of: id).map(\.endpoints.count) == [1, 1])

@@ -48,6 +48,17 @@ struct RegistryAndRoomTests {
         #expect(Set(registry.routes.flatMap { $0.endpoints.map(\.port) }) == [8009, 32_187])
     }
 
+    @Test("a device that says it has another service is whole once that is there")
+    func expected() {
+        var registry = RouteRegistry()
+        var older = endpoint(.raop, "Kitchen", "10.0.0.1", keys: [StrongKey(.mac, "1")])
+        older.facts["expects"] = "airplay2"
+        registry.update(older)
+        #expect(registry.routes.map { registry.isWhole($0.id) } == [false])
+        registry.update(endpoint(.airplay2, "Kitchen", "10.0.0.1", keys: [StrongKey(.mac, "1")]))
+        #expect(registry.routes.map { registry.isWhole($0.id) } == [true])
+    }
+
     @Test("an id survives a changed address and a second protocol appearing")
     func stableID() {
         var registry = RouteRegistry()

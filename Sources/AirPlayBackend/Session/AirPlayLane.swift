@@ -20,6 +20,9 @@ protocol AirPlayLane: Sendable {
     /// Frames of silence before the first of a run, and of a run after a flush.
     func leadIn(flushed: Bool) -> Int64
 
+    /// A packet of nothing, where the end of a run is followed by such; nil where nothing is sent again anyhow.
+    var silentPayload: [UInt8]? { get }
+
     /// The next packet is the first of a run that begins at `timestamp`.
     mutating func begin(at timestamp: Int64)
 
@@ -48,6 +51,7 @@ protocol AirPlayLane: Sendable {
 
 extension AirPlayLane {
     var worker: (@Sendable () async -> Void)? { nil }
+    var silentPayload: [UInt8]? { nil }
 }
 
 /// A packet of a stream, as requests name it.

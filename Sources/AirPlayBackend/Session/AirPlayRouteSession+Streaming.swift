@@ -89,7 +89,7 @@ extension AirPlayRouteSession {
                     try await hostClock.sleep(nanoseconds: 100_000_000)
                 }
             }
-            try await hostClock.sleep(until: run.clock.instant(of: lane.nextTimestamp))
+            try await leadOut(run)
             finish(nil)
         } catch is CancellationError {
             return
@@ -97,6 +97,26 @@ extension AirPlayRouteSession {
             guard !Task.isCancelled else { return }
             finish(mediaError(error))
         }
+    }
+
+    /// Silence after the last frame until that one has been heard. Receivers look for what they miss when something new
+    /// comes: shairport-sync 3.3.8 never asked for the last packets again, and was silent in their place.
+    private func leadOut(_ run: AirPlayRun) async throws {
+        let end = run.clock.instant(of: lane.nextTimestamp)
+        if let silence = lane.silentPayload {
+            while lane.deadline(of: lane.nextTimestamp, run) < end {
+                let ahead = lane.deadline(of: lane.nextTimestamp, run) - hostClock.now()
+                if ahead > lane.ahead { try await hostClock.sleep(nanoseconds: ahead - lane.refill) }
+                try Task.checkCancellation()
+                let packet = AudioPacket(
+                    frame: run.frame(ofTimestamp: lane.nextTimestamp), frameCount: plan.format.framesPerPacket,
+                    payload: silence)
+                while !lane.append(packet, run, now: hostClock.now()) {
+                    try await hostClock.sleep(nanoseconds: 100_000_000)
+                }
+            }
+        }
+        try await hostClock.sleep(until: end)
     }
 
     private func finish(_ error: RouterError?) {

@@ -39,5 +39,7 @@ struct AirPlayRun: Sendable {
 
     func timestamp(ofFrame frame: Int64) -> Int64 { clock.timestamp + frame - firstFrame }
 
+    func frame(ofTimestamp timestamp: Int64) -> Int64 { timestamp - clock.timestamp + firstFrame }
+
     func instant(ofFrame frame: Int64) -> Int64 { clock.instant(of: timestamp(ofFrame: frame)) }
 }

@@ -62,6 +62,7 @@ struct DatagramLane: AirPlayLane {
         return PacketPoint(sequence: UInt32(next.sequence ?? 0), timestamp: next.timestamp ?? 0)
     }
     var nextTimestamp: Int64 { packetizer.nextTimestamp }
+    var silentPayload: [UInt8]? { silence }
     var statistics: @Sendable () -> PacingStatistics { { [ring = datagrams.ring] in ring.statistics } }
 
     func leadIn(flushed: Bool) -> Int64 {

@@ -26,7 +26,8 @@ struct SimulateCommand: AsyncParsableCommand {
             One NAME given to several at one ADDR is one device that is all of them. What kind of AirPlay 2 receiver it \
             is stands behind a question mark: pairing=everybody|pin|password|home|legacy|none, pin=DIGITS, \
             timing=both|ptp|ntp, streams=both|realtime|buffered, record=any|before|after|silent-after, \
-            codec-word=needed|ignored, tsid=UUID of a stereo pair, gid=UUID of a group. PTP takes UDP ports 319 and 320 \
+            codec-word=needed|ignored, tsid=UUID of a stereo pair, gid=UUID of a group, gpn=NAME of either, igl=1 for \
+            the one that leads. PTP takes UDP ports 319 and 320 \
             of ADDR. Faults: \(SimulatedFault.words). With NAME: before a fault it is of that receiver only.
             """)
 

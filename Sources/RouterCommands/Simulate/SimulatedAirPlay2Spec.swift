@@ -21,7 +21,7 @@ struct SimulatedAirPlay2Spec: Sendable, Hashable {
     enum Timing: String, Sendable, Hashable, CaseIterable { case both, ptp, ntp }
     enum Streams: String, Sendable, Hashable, CaseIterable { case both, realtime, buffered }
 
-    static let keys = "pairing, pin, timing, streams, record, codec-word, tsid, gid"
+    static let keys = "pairing, pin, timing, streams, record, codec-word, tsid, gid, gpn, igl"
 
     var receiver: SimulatedReceiverSpec
     var pairing = Pairing.everybody
@@ -33,6 +33,8 @@ struct SimulatedAirPlay2Spec: Sendable, Hashable {
     var ignoresCodecWord = false
     var pairID: String?
     var groupID: String?
+    var groupName: String?
+    var leadsGroup = false
 
     init(name: String) { receiver = SimulatedReceiverSpec(name: name) }
 
@@ -69,6 +71,12 @@ struct SimulatedAirPlay2Spec: Sendable, Hashable {
             ignoresCodecWord = value == "ignored"
         case "tsid": pairID = value
         case "gid": groupID = value
+        case "gpn": groupName = value
+        case "igl":
+            guard ["0", "1"].contains(value) else {
+                throw ValidationError("igl is 1 for the one that leads its group, and 0 for the others")
+            }
+            leadsGroup = value == "1"
         default:
             throw ValidationError("there is no setting “\(Console.clean(key))”; the settings are \(Self.keys)")
         }
@@ -103,6 +111,8 @@ struct SimulatedAirPlay2Spec: Sendable, Hashable {
         configuration.ignoresCodecWord = ignoresCodecWord
         configuration.pairID = pairID
         configuration.groupID = groupID
+        configuration.groupName = groupName
+        configuration.leadsGroup = leadsGroup
         return configuration
     }
 

@@ -3,7 +3,8 @@ import RouteModel
 
 /// Rooms whose connection is lost, tried again (`model.md` section 2). A device that fetches probably plays on: it is
 /// joined, and loaded anew only where nothing of ours plays any more. One that is sent to is silent: the timeline goes on
-/// without it, and it comes back at the frame that is heard by then.
+/// without it, and it comes back at the frame that is heard by then. With nobody left to hear it the music goes on for a
+/// minute, and then waits where the last room lost it.
 extension PlaybackSession {
     /// Whether a room that was lost is worth trying again: it has played, and can go on without us or come back in step.
     func mayComeBack(_ index: Int, _ error: RouterError) -> Bool {
@@ -23,12 +24,19 @@ extension PlaybackSession {
         members[index].session = nil
         members[index].lostBy = error
         if let session { jobs.add { await session.end(.lost) } }
-        if !members.contains(where: { $0.alive }) { anchor?.quality = .estimated }
+        let isAlone = !members.contains { $0.alive }
+        if isAlone {
+            anchor?.quality = .estimated
+            aloneSince = clock.now()
+        }
+        let minutes = ResumePolicy.windowNanoseconds / 60_000_000_000
+        let place = isAlone && waitsForRooms ? ", or after a minute where it was lost" : ""
         await notice(
-            .warning, "\(members[index].name): the connection is lost, and is tried again",
+            .warning, "\(members[index].name): the connection is lost, and is tried again for \(minutes) minutes",
             hint: isSent
-                ? "It comes in again where the music is by then; stop the session to give it up"
+                ? "It comes in again where the music is by then\(place); stop the session to give it up"
                 : "What plays there may well go on", member: index)
+        if isAlone, let run, let aloneSince { jobs.add { [self] in await waitForRooms(run, since: aloneSince) } }
         await publish()
         await endIfNobodyPlays()
         let generation = members[index].generation
@@ -39,13 +47,19 @@ extension PlaybackSession {
     private func tryAgain(_ index: Int, generation: Int, after error: RouterError) async {
         guard let last = members[index].endpoint else { return await giveUp(index, error) }
         var retry = retry(of: index)
+        var reason = error
+        var isOver = false
         while clock.now() < retry.deadline {
             // Between half of it and all: many rooms that were lost at once do not all come back at once.
             let spread = Int64(Double(retry.wait) * (0.5 + environment.random() / 2))
-            guard (try? await clock.sleep(nanoseconds: spread)) != nil, waits(index, generation) else { return }
+            let wake = min(clock.now() + spread, retry.deadline, playedOutAt ?? .max)
+            guard (try? await clock.sleep(until: wake)) != nil, waits(index, generation) else { return }
             retry.wait = min(retry.wait * 2, ResumePolicy.longestNanoseconds)
             members[index].retry = retry
-            if isPlayedOut { break }
+            if let end = playedOutAt, end <= clock.now() {
+                isOver = true
+                break
+            }
             let endpoint = await environment.current(last)
             do {
                 let session = try await openSession(
@@ -56,12 +70,18 @@ extension PlaybackSession {
                 }
                 return await serially { await takeUpAgain(index, session, generation: generation) }
             } catch {
-                let error = RouterError(wrapping: error)
+                reason = RouterError(wrapping: error)
                 guard waits(index, generation) else { return }
-                if Self.isFinal(error) { return await giveUp(index, error) }
+                if Self.isFinal(reason) { return await giveUp(index, reason) }
             }
         }
-        if waits(index, generation) { await giveUp(index, error) }
+        guard waits(index, generation) else { return }
+        var given = error
+        let limit =
+            isOver ? "by the end of the music" : "within \(ResumePolicy.windowNanoseconds / 60_000_000_000) minutes"
+        given.message = "the connection was lost, and it did not come back \(limit) (\(reason.message))"
+        given.hint = reason.hint
+        await giveUp(index, given)
     }
 
     /// From the beginning, but for a room that has come back only a moment ago.
@@ -74,13 +94,46 @@ extension PlaybackSession {
         return ResumePolicy.Retry(deadline: clock.now() + ResumePolicy.windowNanoseconds)
     }
 
-    /// Nobody plays, nothing goes on by itself, and by now the queue would be over.
-    private var isPlayedOut: Bool {
-        guard mediaState == .playing, run != nil, !members.contains(where: { $0.alive }),
-            !members.contains(where: { $0.endpoint?.capabilities.has(.continuesWithoutSender) ?? false }),
-            let place = estimate(at: clock.now()), let length = place.duration
-        else { return false }
-        return place.time >= length && queue.item(after: place.item) == nil
+    /// Whether nothing goes on by itself where a room is lost.
+    private var waitsForRooms: Bool {
+        !members.contains { $0.takesPart && $0.endpoint?.capabilities.has(.continuesWithoutSender) ?? false }
+    }
+
+    /// When the queue is over, with nobody there to hear it; nil where it does not come to an end so.
+    private var playedOutAt: Int64? {
+        guard mediaState == .playing, run != nil, waitsForRooms, !members.contains(where: { $0.alive }),
+            let place = estimate(at: clock.now()), place.rate > 0, let length = place.duration,
+            queue.item(after: place.item) == nil
+        else { return nil }
+        return place.instant + Int64(Double((length - place.time).nanoseconds) / place.rate)
+    }
+
+    /// Nobody hears it: whoever is back soon comes in on the beat. After that what was played to nobody would be missed,
+    /// and it is gone on with where it was lost; but for what is live.
+    private func waitForRooms(_ lost: PushRun, since instant: Int64) async {
+        guard let timeline = lost.timeline, (try? await clock.sleep(until: instant + beatNanoseconds)) != nil else {
+            return
+        }
+        await serially {
+            guard !ended, !ending, aloneSince == instant, mediaState == .playing, waitsForRooms,
+                !members.contains(where: { $0.alive }), let run, run.number == lost.number, run.timeline == timeline,
+                let place = run.place(of: run.frame(at: instant)), let item = queue.item(place.item),
+                await !isLive(item), !members.contains(where: { $0.alive }), !ended
+            else { return }
+            self.run = nil
+            runCount += 1
+            queue.select(item.id)
+            anchor = PlaybackAnchor(
+                item: item.id, time: place.time, instant: clock.now(), rate: 0, quality: .exact,
+                duration: item.metadata.duration)
+            await publish()
+            await remember()
+        }
+    }
+
+    private func isLive(_ item: QueueItem) async -> Bool {
+        if case .live = item.source { return true }
+        return (try? await environment.media.facts(item.source))?.live ?? false
     }
 
     /// Whether the room still is to be tried again, and nobody else does.

@@ -34,6 +34,8 @@ actor PlaybackSession {
     var left = false
     var started = false
     var firstStart: MediaTime
+    /// When the last room that played was lost.
+    var aloneSince: Int64?
     var wantedVolume: VolumePosition?
     /// Whether its place is written now and then.
     var keepsPlace = false

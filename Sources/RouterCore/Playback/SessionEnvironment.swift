@@ -44,7 +44,8 @@ enum ResumePolicy {
 }
 
 /// How long after a session was last written its rooms that are sent to go on in time: what was heard last, before a crash,
-/// is not known any more after longer, and they begin where it was written.
+/// is not known any more after longer, and they begin where it was written. So long also a music that nobody hears any
+/// more goes on, while its rooms are tried again; after longer they begin where they lost it.
 let beatNanoseconds: Int64 = 60_000_000_000
 
 /// How often the place of what is sent is written, while it plays.

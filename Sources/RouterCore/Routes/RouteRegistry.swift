@@ -91,6 +91,18 @@ struct RouteRegistry: Sendable {
         partsByRoute[route] ?? routes.filter { $0.id == route }
     }
 
+    /// Whether all is known of a route that its devices say there is: each one's services, and the others of a pair.
+    func isWhole(_ id: RouteID) -> Bool {
+        let parts = parts(of: id)
+        let areWhole = parts.allSatisfy { part in
+            part.endpoints.allSatisfy { endpoint in
+                guard let expected = endpoint.expects else { return true }
+                return part.endpoints.contains { $0.protocol == expected }
+            }
+        }
+        return areWhole && (parts.count > 1 || !parts.contains { $0.endpoints.contains { $0.groupID != nil } })
+    }
+
     private mutating func rebuild() {
         var clusters: [[Known]] = []
         for entry in known.values.sorted(by: { $0.endpoint.id < $1.endpoint.id }) {

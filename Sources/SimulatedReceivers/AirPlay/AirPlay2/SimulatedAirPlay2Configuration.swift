@@ -69,6 +69,9 @@ public struct SimulatedAirPlay2Configuration: Sendable {
     /// Of a stereo pair (`tsid`) and of a group (`gid`), UUIDs. Written into the records only.
     public var pairID: String?
     public var groupID: String?
+    /// What the pair or group is called (`gpn`), and whether this one leads it (`igl`). Written into the records only.
+    public var groupName: String?
+    public var leadsGroup = false
     /// Where `NAME.wav` and `NAME.ndjson` are written. None are without a folder.
     public var recordingFolder: URL?
     /// What those files are called in place of the name.
@@ -146,9 +149,11 @@ public struct SimulatedAirPlay2Configuration: Sendable {
             "model": model, "manufacturer": "router", "serialNumber": hardwareID, "srcvers": "366.0", "osvers": "15.0",
             "protovers": "1.1", "fv": "1.0", "vv": "2", "pk": Self.hex(identity.key.publicKey),
             "pi": identity.identifier, "psi": identity.identifier, "gid": groupID ?? identity.identifier,
-            "gcgl": "0", "igl": "0", "rsf": "0x0", "acl": pairing.setupRefusal == nil ? "0" : "1",
+            "gcgl": groupID == nil ? "0" : "1", "igl": leadsGroup ? "1" : "0", "rsf": "0x0",
+            "acl": pairing.setupRefusal == nil ? "0" : "1",
         ]
         record["tsid"] = pairID
+        record["gpn"] = groupName
         record["pw"] = wantsPassword ? "true" : nil
         return record
     }
