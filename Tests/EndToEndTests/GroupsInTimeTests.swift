@@ -38,7 +38,7 @@ struct GroupsInTimeTests {
 
     @Test("R5 two real receivers: after the start, a pause, a seek, and the death and return of one")
     func real() async throws {
-        let folder = try Self.tone(340)
+        let folder = try Self.tone(355)
         defer { try? FileManager.default.removeItem(at: folder) }
         let taps = [OutputTap(), OutputTap()]
         let receivers = [
@@ -58,7 +58,7 @@ struct GroupsInTimeTests {
         let paused = await Self.skew(taps[0], taps[1], seconds: 4, "after a pause")
         #expect(paused.median <= 1, "\(paused)")
 
-        _ = try await rig.engine.perform(.seek(to: MediaTime(seconds: 30)), session: nil, origin: .cli)
+        _ = try await rig.engine.perform(.seek(to: MediaTime(seconds: 2)), session: nil, origin: .cli)
         let sought = await Self.skew(taps[0], taps[1], seconds: 4, "after a seek")
         #expect(sought.median <= 1, "\(sought)")
 
@@ -73,8 +73,7 @@ struct GroupsInTimeTests {
         #expect(returned.median <= 1, "\(returned)")
         // The other one has heard every frame meanwhile.
         let kitchen = Array(taps[0].heard[before...])
-        let gaps = zip(kitchen, kitchen.dropFirst()).map { $1.frame - $0.frame }.max() ?? 0
-        #expect(gaps < 44_100 / 4, "\(gaps)")
+        #expect(kitchen.unheard == 0, "\(kitchen.unheard) frames")
 
         if Self.isLong {
             let long = await Self.skew(taps[0], taps[1], seconds: 300, "over five minutes")

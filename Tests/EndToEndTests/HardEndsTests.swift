@@ -87,7 +87,9 @@ struct HardEndsTests {
         return folder
     }
 
-    private static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+    private static func median(_ values: [Double]) -> Double {
+        values.isEmpty ? .nan : values.sorted()[values.count / 2]
+    }
 
     private static let kinds = ["raop", "ntp"]
 

@@ -202,7 +202,7 @@ struct MembershipTests {
             let asked = kitchen.toldToPlay
             let snapshot = try await house.engine.join(session: nil, rooms: ["Bath"])
             #expect(snapshot.members.map(\.name) == ["Kitchen", "Bath"])
-            #expect(snapshot.members.map(\.media) == [.playing, .playing])
+            #expect(await eventually { await house.session()?.members.map(\.media) == [.playing, .playing] })
             let begun = try #require(house.begun("Bath"))
             #expect(
                 house.heard(begun.frame, in: "Bath") == house.heard(begun.frame, in: "Kitchen").map { $0 + 40_000_000 })

@@ -62,6 +62,9 @@ struct LoneRoomTests {
             let error = try #require(await house.session()?.members.first?.error)
             #expect(error.code.exitStatus == 5)
             #expect(error.message.contains("within 5 minutes"), "\(error.message)")
+            // 0.5, 1, 2, 4, 8, then each ten seconds: nobody likes to wait for a speaker that is back.
+            let tried = house.airplay.opened.count - 1
+            #expect((30...36).contains(tried), "\(tried)")
         }
     }
 

@@ -46,6 +46,9 @@ extension PlaybackSession {
     /// One attempt at a time, each after a longer wait, until the room is back or its time is over.
     private func tryAgain(_ index: Int, generation: Int, after error: RouterError) async {
         guard let last = members[index].endpoint else { return await giveUp(index, error) }
+        let longest =
+            last.capabilities.has(.continuesWithoutSender)
+            ? ResumePolicy.longestNanoseconds : ResumePolicy.longestSilentNanoseconds
         var retry = retry(of: index)
         var reason = error
         var isOver = false
@@ -54,7 +57,7 @@ extension PlaybackSession {
             let spread = Int64(Double(retry.wait) * (0.5 + environment.random() / 2))
             let wake = min(clock.now() + spread, retry.deadline, playedOutAt ?? .max)
             guard (try? await clock.sleep(until: wake)) != nil, waits(index, generation) else { return }
-            retry.wait = min(retry.wait * 2, ResumePolicy.longestNanoseconds)
+            retry.wait = min(retry.wait * 2, longest)
             members[index].retry = retry
             if let end = playedOutAt, end <= clock.now() {
                 isOver = true

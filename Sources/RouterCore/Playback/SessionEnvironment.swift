@@ -31,6 +31,8 @@ let windowLength = 2
 enum ResumePolicy {
     static let firstNanoseconds: Int64 = 500_000_000
     static let longestNanoseconds: Int64 = 30_000_000_000
+    /// The limit for a room that is silent meanwhile.
+    static let longestSilentNanoseconds: Int64 = 10_000_000_000
     static let windowNanoseconds: Int64 = 300_000_000_000
     /// A room that is lost again within so long after it came back is tried as though it had never been back: two senders
     /// that take a device from each other must not do so twice a second.
