@@ -58,6 +58,7 @@ enum AirPlayErrors {
                 .authFailed, "\(name) does not let this sender in (\(method) was forbidden)",
                 hint: "Allow access for everyone on the network in the device's AirPlay settings", scope: .route,
                 retry: .afterUserAction)
+        case .refused(_, 470, _): return pairingWanted(endpoint)
         case .refused(let method, let status, let reason):
             return RouterError(
                 .protocolViolation, "\(name) refused \(method) with \(status) \(reason.prefix(60))",
