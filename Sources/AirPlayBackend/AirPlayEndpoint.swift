@@ -49,6 +49,21 @@ enum AirPlayEndpoint {
     /// case, so it is nobody's.
     static let otherAddresses = "otherAddresses"
 
+    private static func others(_ record: ServiceRecord) -> String? {
+        record.addresses.count > 1 ? record.addresses.dropFirst().joined(separator: ",") : nil
+    }
+
+    /// Addresses to try, best first, one of each family: a device that does not answer at one of it hardly does at another.
+    static func hosts(_ endpoint: Endpoint) -> [(family: AirPlay2Way.Family, host: String)] {
+        let others = endpoint.facts[otherAddresses]?.split(separator: ",").map(String.init) ?? []
+        var hosts: [(family: AirPlay2Way.Family, host: String)] = []
+        for host in [endpoint.host] + others {
+            let family = AirPlay2Way.Family(host: host)
+            if !hosts.contains(where: { $0.family == family }) { hosts.append((family, host)) }
+        }
+        return hosts
+    }
+
     /// Why an endpoint of this protocol cannot be played on.
     static func unsupportedReason(_ kind: RouteProtocol) -> String {
         kind == .airplay2
@@ -69,6 +84,8 @@ enum AirPlayEndpoint {
         var access = RouteAccess.open
         if advertisement.passwordRequired { access = .password }
         if advertisement.statusFlags.contains(.oneTimePairingRequired) { access = .pairingNeeded }
+        var facts = record.txt
+        facts[otherAddresses] = others(record)
         return Endpoint(
             id: EndpointID(rawValue: "raop:\(unique)"), protocol: .raop, name: name, host: host, port: record.port,
             model: advertisement.model, firmware: advertisement.firmware,
@@ -84,7 +101,7 @@ enum AirPlayEndpoint {
         let kind: RouteProtocol = told.videoOnly ? .airplayVideo : .airplay2
         let group = AirPlayGroup(txt: txt)
         var facts = txt.merging(group?.facts ?? [:]) { $1 }
-        facts[otherAddresses] = record.addresses.count > 1 ? record.addresses.dropFirst().joined(separator: ",") : nil
+        facts[otherAddresses] = others(record)
         let usable = told.features?.supportsAirPlay2 == true
         return Endpoint(
             id: EndpointID(rawValue: "\(kind.rawValue):\(mac ?? record.key.name.lowercased())"), protocol: kind,

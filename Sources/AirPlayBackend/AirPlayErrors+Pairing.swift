@@ -27,7 +27,9 @@ extension AirPlayErrors {
                     + "“router pair \(quoted(name))”", scope: .route, retry: .afterUserAction)
         case .wrongProof, .notAuthentic, .wrongSignature:
             if case .pairing(let kind) = purpose { return wrongCode(kind, endpoint: endpoint) }
-            if case .letIn(password: true) = purpose { return passwordError(purpose, endpoint: endpoint) }
+            if case .letIn(let password) = purpose {
+                return password ? passwordError(purpose, endpoint: endpoint) : notByProtocol(error, endpoint)
+            }
             return RouterError(
                 .authFailed, "\(name) could not prove that it is the device that was paired",
                 hint: "If it was reset, run “router pair remove \(quoted(name))” and pair it again", scope: .route,
@@ -46,11 +48,15 @@ extension AirPlayErrors {
                 .protocolViolation, "\(name) answered \(message.rawValue) with status \(status)",
                 hint: "Restart the device and try again", scope: .route, causes: ["\(error)"])
         case .malformed, .unreadable, .wrongState, .missing, .missingEntry, .wrongLength, .weakKey:
-            return RouterError(
-                .protocolViolation, "\(name) does not pair as the protocol says",
-                hint: "Check that \(endpoint.address) is an AirPlay receiver; update or restart it", scope: .route,
-                causes: ["\(error)"])
+            return notByProtocol(error, endpoint)
         }
+    }
+
+    private static func notByProtocol(_ error: PairingError, _ endpoint: Endpoint) -> RouterError {
+        RouterError(
+            .protocolViolation, "\(endpoint.name) does not pair as the protocol says",
+            hint: "Check that \(endpoint.address) is an AirPlay receiver; update or restart it", scope: .route,
+            causes: ["\(error)"])
     }
 
     /// A device that wants to know us first.

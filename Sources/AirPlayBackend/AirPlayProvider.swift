@@ -83,24 +83,7 @@ public struct AirPlayProvider: RouteProvider {
         let opening = RAOPOpening(
             endpoint: endpoint, plan: try RAOPPlan(endpoint: endpoint), publicKey: publicKey, options: options,
             clock: clock, pacer: pacer, logger: logger, remotes: remotes)
-        options.phase("connecting")
-        let connection: RTSPConnection
-        do {
-            connection = try await RTSPConnection.connect(
-                host: endpoint.host, port: endpoint.port, password: options.password?.revealed)
-        } catch {
-            throw AirPlayErrors.opening(error, endpoint: endpoint)
-        }
-        do {
-            return try await withTaskCancellationHandler {
-                try await opening.open(on: connection)
-            } onCancel: {
-                connection.abort()
-            }
-        } catch {
-            await connection.close()
-            throw error
-        }
+        return try await opening.open()
     }
 
     private static func cancelled(_ endpoint: Endpoint) -> RouterError {

@@ -1,5 +1,6 @@
 import AirPlay
 import Foundation
+import HomeKitPairing
 import PeerSupport
 import RouteBackend
 import RouterTestKit
@@ -282,6 +283,59 @@ struct AirPlay2ReceiverTests {
                 #expect(await eventually { (try? await second.tell("SETUP", session).0) == 200 })
             }
             #expect(await receiver.record().busyAnswers >= 1)
+        }
+    }
+
+    @Test(
+        "A1 bytes that are no requests end the connection, and nothing else",
+        arguments: [
+            ("a-header-of-1-MiB", "OPTIONS * RTSP/1.0\r\nX: " + String(repeating: "a", count: 1 << 20) + "\r\n\r\n"),
+            ("a-thousand-headers", "OPTIONS * RTSP/1.0\r\n" + String(repeating: "X: a\r\n", count: 1000) + "\r\n"),
+            ("chunked", "POST /command RTSP/1.0\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+            ("a-body-of-4-GiB", "POST /command RTSP/1.0\r\nContent-Length: 4294967296\r\n\r\n"),
+            ("a-length-below-zero", "POST /command RTSP/1.0\r\nContent-Length: -1\r\n\r\n"),
+            ("no-RTSP", "\u{16}\u{3}\u{1}\u{2}\n\n"),
+        ])
+    func noRequests(name: String, text: String) async throws {
+        try await receiving { _, port in
+            let socket = try await AirPlay2TestSocket(port: port)
+            try? await socket.send(Array(text.utf8))
+            await #expect(throws: RAOPTestSender.Closed.self) { _ = try await socket.request() }
+            try await sending(to: port) { sender in
+                let answer = try await sender.ask("OPTIONS")
+                #expect(answer.status == 200)
+            }
+        }
+    }
+
+    @Test(
+        "R6 a frame replayed, one left out, one changed: the connection ends, and nothing more is heard on it",
+        arguments: ["replayed", "left out", "changed"])
+    func brokenFrames(name: String) async throws {
+        try await receiving { receiver, port in
+            let socket = try await AirPlay2TestSocket(port: port)
+            let client = PairingClient { request in
+                try await socket.send(request.rtsp().encoded())
+                return PairingAnswer(try await socket.response(), to: request)
+            }
+            var bytes = EncryptedByteStream(.controller, keys: .control(try await client.transient().secret))
+            let request = RTSPRequest(method: "OPTIONS", uri: "*", headers: ["CSeq": "1"]).encoded()
+            let first = bytes.seal(request)
+            try await socket.send(first)
+            #expect(await eventually { await receiver.record().requests.last == "OPTIONS" })
+            var second = bytes.seal(request)
+            switch name {
+            case "replayed": second = first
+            case "left out": second = bytes.seal(request)
+            default: second[second.count - 1] ^= 1
+            }
+            try await socket.send(second)
+            await socket.waitUntilClosed()
+            #expect(await receiver.record().requests.filter { $0 == "OPTIONS" }.count == 1)
+            try await sending(to: port) { sender in
+                let answer = try await sender.ask("OPTIONS")
+                #expect(answer.status == 200)
+            }
         }
     }
 

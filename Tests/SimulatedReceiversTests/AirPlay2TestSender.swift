@@ -112,10 +112,28 @@ actor AirPlay2TestSocket {
     /// The next request that comes in.
     func request() async throws -> RTSPRequest {
         while true {
+            if case .request(let request) = try await message() { return request }
+        }
+    }
+
+    /// The next answer that comes in.
+    func response() async throws -> RTSPResponse {
+        while true {
+            if case .response(let response) = try await message() { return response }
+        }
+    }
+
+    /// Returns when the other side has hung up, whatever it said before.
+    func waitUntilClosed() async {
+        var received = received
+        while await received.next(isolation: self) != nil {}
+    }
+
+    private func message() async throws -> RTSPMessage {
+        while true {
             if let (message, used) = try RTSPMessageDecoder().decode(buffer[...]) {
                 buffer.removeFirst(used)
-                if case .request(let request) = message { return request }
-                continue
+                return message
             }
             var received = received
             guard let chunk = await received.next(isolation: self) else { throw RAOPTestSender.Closed() }

@@ -14,21 +14,53 @@ enum AirPlay2Admission: Sendable {
     /// The older way, open to everybody.
     case openLegacy
 
-    /// What an earlier pairing left comes first, then what the device allows.
+    /// The fact by which is remembered how a device takes its password: “header”, or else in the pairing.
+    static let passwordFact = "airplay2.password"
+    static let byHeader = "header"
+
+    /// The ways to try, best first: what an earlier pairing left, then what the device allows.
+    ///
+    /// Who has forgotten us may let us in as it does everybody. A password goes into the pairing with most devices, and
+    /// into the header of the requests behind one without it with others.
     ///
     /// Throws `authRequired` with what to do, and `storage` for credentials that cannot be read.
-    static func choose(
-        _ facts: AirPlay2Facts, credentials: DeviceCredentials?, password: Secret?, endpoint: Endpoint
-    ) throws(RouterError) -> AirPlay2Admission {
-        if let credentials { return try stored(credentials, endpoint: endpoint) }
+    ///
+    /// - Parameter byHeader: the device took its password so last time.
+    static func choices(
+        _ facts: AirPlay2Facts, credentials: DeviceCredentials?, password: Secret?, byHeader: Bool, endpoint: Endpoint
+    ) throws(RouterError) -> [AirPlay2Admission] {
+        if let credentials {
+            let known = try stored(credentials, endpoint: endpoint)
+            guard case .verify = known, facts.allowsTransient, password != nil || !facts.passwordRequired else {
+                return [known]
+            }
+            return [known] + transient(facts, password, byHeader)
+        }
         if !facts.flags.isDisjoint(with: [.pinRequired, .oneTimePairingRequired]) {
             throw AirPlayErrors.pairingWanted(endpoint)
         }
         if facts.passwordRequired, password == nil {
             throw AirPlayErrors.routerError(.passwordRequired, endpoint: endpoint)
         }
-        if !facts.allowsTransient, facts.features?.contains(.legacyPairing) == true { return .openLegacy }
-        return .transient(password: password)
+        if !facts.allowsTransient, facts.features?.contains(.legacyPairing) == true { return [.openLegacy] }
+        return transient(facts, password, byHeader)
+    }
+
+    private static func transient(
+        _ facts: AirPlay2Facts, _ password: Secret?, _ byHeader: Bool
+    ) -> [AirPlay2Admission] {
+        guard let password else { return [.transient(password: nil)] }
+        let ways: [AirPlay2Admission] = [.transient(password: password), .transient(password: nil)]
+        return facts.passwordRequired && !byHeader ? ways : ways.reversed()
+    }
+
+    /// Whether this failure leaves another way in to be tried. Not where the device could not prove who it is: what
+    /// answers in its place is not to be given anything.
+    static func isRefusal(_ error: PairingError) -> Bool {
+        switch error {
+        case .refused(.authentication, _), .refused(.unknown, _), .wrongProof, .connectionAuthorizationRequired: true
+        default: false
+        }
     }
 
     private static func stored(
@@ -61,6 +93,15 @@ enum AirPlay2Admission: Sendable {
         case .verify, .verifyLegacy: "proving who we are"
         case .transient(let password): password == nil ? "agreeing on keys" : "giving the password"
         case .openLegacy: "swapping keys"
+        }
+    }
+
+    /// What is told where it is tried because another way in was refused.
+    var insteadWords: String {
+        switch self {
+        case .transient(.some): "giving the password while pairing"
+        case .transient(.none): "asking to be let in without it"
+        default: words
         }
     }
 

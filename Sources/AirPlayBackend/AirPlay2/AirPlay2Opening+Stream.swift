@@ -53,10 +53,12 @@ extension AirPlay2Opening {
         let told = await client.audioLatency
         var latency = 0
         if case .ntp(let usual) = sessionClock.anchor { latency = told > 0 ? told : usual }
+        var evidence = sessionClock.evidence
+        evidence.silentCombination = AirPlay2SilentCombination.sentence(format, way, endpoint: endpoint)
         return AirPlayRouteSession.Parts(
             wire: AirPlay2Wire(client: client, endpoint: endpoint, audioLatency: latency, anchoring: nil), lane: lane,
             plan: streamPlan, descriptor: descriptor(streamPlan, volume.readback), volume: volume.state,
-            failures: failures.stream, evidence: sessionClock.evidence)
+            failures: failures.stream, evidence: evidence)
     }
 
     /// Where the device keeps seconds of audio itself, told once when to play it.

@@ -27,15 +27,24 @@ struct AirPlay2Opening: Sendable {
         var against: AirPlay2FallBack.Failure?
         /// It says nothing of the device: our own clock could not be had.
         var isOurs = false
+        /// The way in that is left to try, where the device did not take the one that was tried.
+        var otherAdmission: Admission?
+    }
+
+    /// Which of the ways in is tried, and what is told of it.
+    struct Admission: Sendable {
+        var index = 0
+        var words = ""
     }
 
     func open() async throws -> AirPlayRouteSession {
         var ways = plan.fallBack(endpoint: endpoint, learnt: options.learnt)
         var failures: [Failure] = []
+        var admission = Admission()
         while true {
             let way = ways.way
             do {
-                let session = try await attempt(way)
+                let session = try await attempt(way, admission)
                 // A second choice is not remembered where only this host was in the way of the first.
                 if options.learnt[AirPlay2FallBack.fact] != way.description, !failures.contains(where: \.isOurs) {
                     await options.learn(AirPlay2FallBack.fact, way.description)
@@ -47,6 +56,11 @@ struct AirPlay2Opening: Sendable {
                 logger.debug(
                     "way refused",
                     metadata: ["route": "\(endpoint.name)", "way": "\(way)", "error": "\(error.error)"])
+                if let other = error.otherAdmission {
+                    admission = other
+                    options.phase("\(error.error.message); \(other.words)")
+                    continue
+                }
                 guard let against = error.against, let step = ways.next(after: against) else {
                     throw Self.summary(failures.map(\.error))
                 }
@@ -64,7 +78,9 @@ struct AirPlay2Opening: Sendable {
 
     // MARK: One way
 
-    private func attempt(_ way: AirPlay2Way) async throws(Failure) -> AirPlayRouteSession {
+    private func attempt(
+        _ way: AirPlay2Way, _ admission: Admission
+    ) async throws(Failure) -> AirPlayRouteSession {
         options.phase("connecting")
         let connection: RTSPConnection
         do {
@@ -78,7 +94,7 @@ struct AirPlay2Opening: Sendable {
         let parts = Opened()
         do {
             return try await withTaskCancellationHandler {
-                try await session(on: connection, way, parts)
+                try await session(on: connection, way, admission, parts)
             } onCancel: {
                 connection.abort()
             }
@@ -97,6 +113,8 @@ struct AirPlay2Opening: Sendable {
         var writer: BufferedAudioWriter?
         var clock: AirPlaySessionClock?
         var remote: DACPSession?
+        /// Only without the password in the pairing were we let in.
+        var foundByHeader = false
 
         func undo() async {
             await datagrams?.close(stream)
@@ -108,7 +126,7 @@ struct AirPlay2Opening: Sendable {
     }
 
     private func session(
-        on connection: RTSPConnection, _ way: AirPlay2Way, _ parts: Opened
+        on connection: RTSPConnection, _ way: AirPlay2Way, _ admission: Admission, _ parts: Opened
     ) async throws -> AirPlayRouteSession {
         let clock = clock
         parts.remote = await remotes?.open()
@@ -121,7 +139,7 @@ struct AirPlay2Opening: Sendable {
                 sleep: { try await clock.sleep(nanoseconds: $0.nanoseconds) }))
         parts.client = client
         let facts = plan.facts.updated(by: client.info)
-        try await letIn(client, facts)
+        try await letIn(client, facts, admission, parts)
 
         guard let remote = DatagramAddress(socketAddress: client.remoteSocketAddress) else {
             throw RouterError(.internal, "the address of \(endpoint.name) is of no known kind", scope: .route)
@@ -160,12 +178,19 @@ struct AirPlay2Opening: Sendable {
         }
         let session = AirPlayRouteSession(built, hostClock: clock, logger: logger)
         await session.begin()
+        if parts.foundByHeader { await options.learn(AirPlay2Admission.passwordFact, AirPlay2Admission.byHeader) }
         return session
     }
 
-    private func letIn(_ client: AirPlay2Client, _ facts: AirPlay2Facts) async throws {
-        let admission = try AirPlay2Admission.choose(
-            facts, credentials: options.credentials, password: options.password, endpoint: endpoint)
+    private func letIn(
+        _ client: AirPlay2Client, _ facts: AirPlay2Facts, _ wanted: Admission, _ parts: Opened
+    ) async throws {
+        let choices = try AirPlay2Admission.choices(
+            facts, credentials: options.credentials, password: options.password,
+            byHeader: options.learnt[AirPlay2Admission.passwordFact] == AirPlay2Admission.byHeader, endpoint: endpoint)
+        // The device may say less of itself than it did a moment ago.
+        let index = min(wanted.index, choices.count - 1)
+        let admission = choices[index]
         options.phase(admission.words)
         let ladders = PairingClient { request in
             let message = request.rtsp()
@@ -175,10 +200,17 @@ struct AirPlay2Opening: Sendable {
         }
         do {
             if let secret = try await admission.climb(ladders) { try await client.encrypt(secret) }
+            if index > 0, options.credentials == nil, case .transient(password: nil) = admission {
+                parts.foundByHeader = true
+            }
         } catch let error as PairingError {
-            throw Failure(
+            var failure = Failure(
                 error: AirPlayErrors.routerError(error, admission.purpose, endpoint: endpoint),
                 against: AirPlayPairing.isAboutSpelling(error) ? .spelling : nil)
+            if AirPlay2Admission.isRefusal(error), index + 1 < choices.count {
+                failure.otherAdmission = Admission(index: index + 1, words: choices[index + 1].insteadWords)
+            }
+            throw failure
         } catch AirPlay2Error.rtsp(let error) where AirPlayPairing.isAboutSpelling(error) {
             throw Failure(error: AirPlayErrors.opening(error, endpoint: endpoint), against: .spelling)
         }

@@ -19,13 +19,7 @@ struct AirPlay2Plan: Sendable {
         try Self.check(wishes: endpoint.origin == .stated ? endpoint.facts : [:], of: endpoint.name)
         let wishes = endpoint.origin == .stated ? endpoint.facts : [:]
         facts = AirPlay2Facts(txt: endpoint.facts)
-        let others = endpoint.facts[AirPlayEndpoint.otherAddresses]?.split(separator: ",").map(String.init) ?? []
-        hosts = []
-        for host in [endpoint.host] + others {
-            let family = Self.family(of: host)
-            // One of each family: a device that does not answer at one address of it hardly does at another.
-            if !hosts.contains(where: { $0.family == family }) { hosts.append((family, host)) }
-        }
+        hosts = AirPlayEndpoint.hosts(endpoint)
         leadMilliseconds = wishes["latency"].flatMap(Int.init) ?? Self.usualLead
         sampleRate = wishes["rate"].flatMap(Int.init) ?? 44_100
         bitDepth = wishes["bits"].flatMap(Int.init) ?? 16
@@ -64,10 +58,5 @@ struct AirPlay2Plan: Sendable {
                 .configuration, "\(name) cannot be sent a buffered stream by NTP",
                 hint: "Leave out clock=ntp, or take stream=realtime", scope: .route)
         }
-    }
-
-    private static func family(of host: String) -> AirPlay2Way.Family {
-        if host.contains(":") { return .ipv6 }
-        return host.allSatisfy { $0.isNumber || $0 == "." } ? .ipv4 : .name
     }
 }

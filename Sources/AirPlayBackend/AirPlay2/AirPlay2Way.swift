@@ -164,6 +164,11 @@ extension AirPlay2Way.Clock {
 }
 
 extension AirPlay2Way.Family {
+    /// Of an address, numeric or a name.
+    init(host: String) {
+        self = host.contains(":") ? .ipv6 : host.allSatisfy { $0.isNumber || $0 == "." } ? .ipv4 : .name
+    }
+
     var displayName: String {
         switch self {
         case .ipv4: "IPv4"

@@ -31,24 +31,36 @@ struct AirPlayPairing: Sendable {
         }
     }
 
-    /// Shows what the older pairing left, on a connection that RAOP is to go by. Nothing is encrypted after it. Does
-    /// nothing without such credentials.
-    static func verifyLegacy(on connection: RTSPConnection, endpoint: Endpoint, options: OpenOptions) async throws {
-        guard let credentials = options.credentials, credentials.kind == .legacyPin || credentials.kind == .legacy
-        else {
-            return
-        }
+    /// Why a device that has paired with us does not know us on a connection of RAOP.
+    struct Unproven: Error {
+        var error: RouterError
+        /// It may be how the requests were written.
+        var isAboutSpelling: Bool
+    }
+
+    /// Shows what an earlier pairing left, on a connection that RAOP is to go by. Nothing is encrypted after it, whichever
+    /// pairing it was. Does nothing without credentials that a device keeps.
+    static func prove(
+        on connection: RTSPConnection, spelling: AirPlay2Way.Spelling, endpoint: Endpoint, options: OpenOptions
+    ) async throws(Unproven) {
+        guard let credentials = options.credentials, credentials.kind != .transient else { return }
         options.phase("proving who we are")
-        let spelling = options.learnt[AirPlayPairingFlow.spellingFact].flatMap(AirPlay2Way.Spelling.init) ?? .rtsp
+        let client = client(on: connection, spelling: spelling)
         do {
-            let kept = try LegacyCredentials(parsing: credentials.secret)
-            _ = try await client(on: connection, spelling: spelling).verifyLegacy(kept)
+            switch credentials.kind {
+            case .legacyPin, .legacy:
+                _ = try await client.verifyLegacy(LegacyCredentials(parsing: credentials.secret))
+            case .pin, .password, .transient:
+                _ = try await client.verify(HomeKitCredentials(parsing: credentials.secret))
+            }
         } catch is CredentialsError {
-            throw RouterError(
-                .storage, "what was kept of the pairing with \(endpoint.name) cannot be read",
-                hint: "Pair it again", scope: .route, retry: .afterUserAction)
+            throw Unproven(
+                error: RouterError(
+                    .storage, "what was kept of the pairing with \(endpoint.name) cannot be read",
+                    hint: "Pair it again", scope: .route, retry: .afterUserAction), isAboutSpelling: false)
         } catch {
-            throw translate(error, .verifying, endpoint: endpoint)
+            throw Unproven(
+                error: translate(error, .verifying, endpoint: endpoint), isAboutSpelling: isAboutSpelling(error))
         }
     }
 

@@ -17,10 +17,68 @@ struct RAOPOpening: Sendable {
     /// Where the device's buttons are to be heard.
     var remotes: AirPlayRemoteControl?
 
+    /// Connects at the first address that answers, and sets a session up; pairing's requests are written the other way
+    /// where a device does not understand the first.
+    func open() async throws -> AirPlayRouteSession {
+        let known = options.learnt[AirPlayPairingFlow.spellingFact].flatMap(AirPlay2Way.Spelling.init) ?? .rtsp
+        do {
+            return try await attempt(known)
+        } catch let first as AirPlayPairing.Unproven where first.isAboutSpelling {
+            let other: AirPlay2Way.Spelling = known == .rtsp ? .http : .rtsp
+            options.phase("\(first.error.message); trying the other spelling")
+            do {
+                let session = try await attempt(other)
+                await options.learn(AirPlayPairingFlow.spellingFact, other.rawValue)
+                return session
+            } catch let second as AirPlayPairing.Unproven {
+                throw second.isAboutSpelling ? first.error : second.error
+            }
+        } catch let unproven as AirPlayPairing.Unproven {
+            throw unproven.error
+        }
+    }
+
+    private func attempt(_ spelling: AirPlay2Way.Spelling) async throws -> AirPlayRouteSession {
+        let connection = try await connect()
+        do {
+            return try await withTaskCancellationHandler {
+                try await open(on: connection, spelling)
+            } onCancel: {
+                connection.abort()
+            }
+        } catch {
+            await connection.close()
+            throw error
+        }
+    }
+
+    private func connect() async throws -> RTSPConnection {
+        options.phase("connecting")
+        var failure = RAOPError.closed
+        for (family, host) in AirPlayEndpoint.hosts(endpoint) {
+            if failure != .closed {
+                options.phase("it does not answer at that address; trying \(family.displayName)")
+            }
+            do {
+                return try await RTSPConnection.connect(
+                    host: host, port: endpoint.port, password: options.password?.revealed)
+            } catch {
+                try Task.checkCancellation()
+                // The first address is the likeliest.
+                if failure == .closed { failure = error }
+            }
+        }
+        throw AirPlayErrors.opening(failure, endpoint: endpoint)
+    }
+
     /// Climbs to SETUP on a fresh connection. The connection is closed when it throws.
-    func open(on connection: RTSPConnection) async throws -> AirPlayRouteSession {
+    private func open(
+        on connection: RTSPConnection, _ spelling: AirPlay2Way.Spelling
+    ) async throws -> AirPlayRouteSession {
         let buttons = await remotes?.open()
         do {
+            try await AirPlayPairing.prove(
+                on: connection, spelling: spelling, endpoint: endpoint, options: options)
             return try await open(on: connection, buttons)
         } catch {
             buttons?.close()
@@ -29,7 +87,6 @@ struct RAOPOpening: Sendable {
     }
 
     private func open(on connection: RTSPConnection, _ buttons: DACPSession?) async throws -> AirPlayRouteSession {
-        try await AirPlayPairing.verifyLegacy(on: connection, endpoint: endpoint, options: options)
         options.phase("announcing audio")
         let cipher = plan.encryption == .rsa ? RAOPAudioCipher.random() : nil
         guard let remote = DatagramAddress(socketAddress: connection.remoteSocketAddress) else {
@@ -45,6 +102,11 @@ struct RAOPOpening: Sendable {
                     needsAuthSetup: plan.advertisement.needsAuthSetup, clientName: options.senderName,
                     remote: buttons?.address))
         } catch {
+            if case .forbidden = error, options.credentials == nil,
+                plan.advertisement.statusFlags.contains(.oneTimePairingRequired)
+            {
+                throw AirPlayErrors.pairingWanted(endpoint)
+            }
             throw AirPlayErrors.opening(error, endpoint: endpoint)
         }
         var datagrams: AirPlayDatagrams?

@@ -55,12 +55,13 @@ struct AirPlayDatagrams: Sendable {
                 ring: ring, socket: audio, beat: { packet in if let peer { control.send(packet, to: peer) } },
                 failed: failed),
             listeners: [
-                PacedStream.Listener(socket: control) { datagram, source, _ in
+                PacedStream.Listener(socket: control) { datagram, source, receivedAt in
                     guard source.sameHost(as: remote), let request = RAOPResendRequest(decoding: datagram) else {
                         return
                     }
                     witness.noteResendRequest()
-                    ring.resend(from: request.firstSequence, count: Int(request.count)) { sequence, packet in
+                    let count = witness.grant(Int(request.count), at: receivedAt)
+                    ring.resend(from: request.firstSequence, count: count) { sequence, packet in
                         let answer = RAOPResendAnswer.header(sequence: sequence) + packet
                         control.send(answer, to: peer ?? source)
                     }
@@ -94,6 +95,12 @@ final class DatagramWitness: Sendable {
     private let questions = Atomic<Int>(0)
     private let lastQuestion = Atomic<Int64>(0)
     private let resendRequests = Atomic<Int>(0)
+    private let windowStart = Atomic<Int64>(.min)
+    private let granted = Atomic<Int>(0)
+
+    /// Packets that may be asked for again in a second: eight times what is played in one. The sending thread is
+    /// everybody's, and what asks for everything without end is not to have it for itself.
+    static let resendsPerSecond = 1024
 
     /// How often it asked the time, and when last, in host nanoseconds.
     var timing: (questions: Int, last: Int64) {
@@ -105,6 +112,19 @@ final class DatagramWitness: Sendable {
     func noteQuestion(at instant: Int64) {
         questions.wrappingAdd(1, ordering: .relaxed)
         lastQuestion.store(instant, ordering: .relaxed)
+    }
+
+    /// How many of so many packets may be sent again now. For the sending thread alone.
+    func grant(_ count: Int, at instant: Int64) -> Int {
+        let start = windowStart.load(ordering: .relaxed)
+        // The first window begins long before any instant.
+        if start == .min || instant - start >= 1_000_000_000 {
+            windowStart.store(instant, ordering: .relaxed)
+            granted.store(0, ordering: .relaxed)
+        }
+        let given = min(count, Self.resendsPerSecond - granted.load(ordering: .relaxed))
+        granted.wrappingAdd(given, ordering: .relaxed)
+        return given
     }
 
     func noteResendRequest() { resendRequests.wrappingAdd(1, ordering: .relaxed) }

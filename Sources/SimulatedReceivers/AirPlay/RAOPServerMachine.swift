@@ -74,6 +74,9 @@ struct RAOPServerMachine {
         guard pairing != nil, request.method == "POST", PairingServer.paths.contains(path) else { return nil }
         var news: [PairingServerNews] = []
         let answer = complete(request) { machine in
+            if let spelling = machine.configuration.faults.spelling, request.version != spelling.version {
+                return machine.refuse(400)
+            }
             let answer = machine.pairing?.answer(
                 path: path, headers: request.headers, body: request.body, in: &book, at: now)
             news = answer?.news ?? []

@@ -1,3 +1,4 @@
+import AirPlay
 import Foundation
 import HomeKitPairing
 
@@ -33,6 +34,8 @@ public struct SimulatedRAOPConfiguration: Sendable {
     public var pairingFaults: [PairingServerStep: PairingServerFault] = [:]
     /// Ed25519 keys of senders that have paired before, 32 bytes each.
     public var pairedKeys: [[UInt8]] = []
+    /// Who may come by HomeKit's pair-verify, where there is pairing. Nothing is encrypted after it.
+    public var controllers: [PairingServerBook.Controller] = []
     public var encryption: Set<Encryption>
     public var codecs: Set<Codec>
     public var metadata: Set<MetadataKind>
@@ -136,6 +139,8 @@ public struct SimulatedRAOPFaults: Sendable {
     public var closesAfterSeconds: Double?
     /// Takes connections and requests and says nothing.
     public var neverAnswers = false
+    /// How requests of pairing have to be written; those written otherwise get 400. Nil takes both.
+    public var spelling: RTSPSpelling?
     /// Seconds before each answer.
     public var answerDelay = 0.0
     /// How many right answers to a password challenge are challenged again.

@@ -56,7 +56,8 @@ public actor SimulatedRAOPReceiver {
         volume = configuration.initialVolume
         let book = PairingServerBook(name: configuration.name)
         self.book = PairingServerBook(
-            identifier: book.identifier, key: book.key, legacyKeys: configuration.pairedKeys)
+            identifier: book.identifier, key: book.key, controllers: configuration.controllers,
+            legacyKeys: configuration.pairedKeys)
     }
 
     // MARK: Life

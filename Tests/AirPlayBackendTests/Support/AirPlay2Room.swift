@@ -68,27 +68,14 @@ struct AirPlay2Room {
             endpoint, options: options(password: password, credentials: credentials, learnt: learnt))
     }
 
-    /// What was heard, left and right in turn.
-    func samples() -> [Int16] {
-        guard let data = try? Data(contentsOf: folder.appending(path: "Room.wav")), data.count > 44 else { return [] }
-        let body = Array(data.dropFirst(44))
-        return (0..<(body.count / 2)).map { Int16(bitPattern: UInt16(body[$0 * 2]) | UInt16(body[$0 * 2 + 1]) << 8) }
+    /// Plays a feed of `SignalFeed`, the first frame this many milliseconds from now: as far ahead as the URI's latency.
+    func play(_ feed: SignalFeed, on session: any RouteSession, after milliseconds: Int64 = 2050) async throws {
+        try await HeardSignal.play(feed, on: session, after: milliseconds)
     }
 
     /// How many frames of the signal were heard exactly, from its first one on.
     func exactFrames(_ frames: Int64, from first: Int64 = 0) -> Int {
-        let heard = samples()
-        func matches(_ position: Int, _ frame: Int64) -> Bool {
-            guard position * 2 + 1 < heard.count else { return false }
-            let wanted = SignalFeed.samples(frame)
-            return heard[position * 2] == wanted.0 && heard[position * 2 + 1] == wanted.1
-        }
-        guard
-            let start = (0..<(heard.count / 2)).first(where: { position in
-                (0..<8).allSatisfy { matches(position + $0, first + Int64($0)) }
-            })
-        else { return 0 }
-        return (first..<frames).count { matches(start + Int($0 - first), $0) }
+        HeardSignal(folder.appending(path: "Room.wav")).exactFrames(frames, from: first)
     }
 
     func stop() async {

@@ -1,3 +1,4 @@
+import AirPlay
 import RouteBackend
 
 /// Faults on demand. By default there are none.
@@ -38,6 +39,8 @@ public struct SimulatedAirPlay2Faults: Sendable {
     public var neverAnswers = false
     /// Takes requests to be alive and says nothing to them.
     public var ignoresFeedback = false
+    /// How requests before the encryption have to be written; those written otherwise get 400. Nil takes both.
+    public var spelling: RTSPSpelling?
     /// Seconds before each answer.
     public var answerDelay = 0.0
     /// How many right answers to a password challenge are challenged again.

@@ -262,6 +262,9 @@ public actor SimulatedAirPlay2Receiver {
         if let status = faults.refusals[request.method] ?? faults.refusals[path] {
             return .init(response: ReceiverAnswer.refusal(status))
         }
+        if let spelling = faults.spelling, connection.secret == nil, request.version != spelling.version {
+            return .init(response: ReceiverAnswer.refusal(400))
+        }
         let pairing = connection.pairing.answer(
             path: path, headers: request.headers, body: request.body, in: &book, at: clock.now())
         for news in pairing.news {
