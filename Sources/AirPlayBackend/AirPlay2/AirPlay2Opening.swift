@@ -110,17 +110,12 @@ struct AirPlay2Opening: Sendable {
     private func session(
         on connection: RTSPConnection, _ way: AirPlay2Way, _ parts: Opened
     ) async throws -> AirPlayRouteSession {
-        let clock = clock
         parts.remote = await remotes?.open()
         let client = try await AirPlay2Client.introduce(
-            on: connection,
-            options: AirPlay2Client.Options(
-                clientName: options.senderName, dacpID: parts.remote?.address.dacpID,
-                activeRemote: parts.remote?.address.activeRemote, spelling: way.spelling == .rtsp ? .rtsp : .http,
-                recordsFirst: way.record == .before,
-                sleep: { try await clock.sleep(nanoseconds: $0.nanoseconds) }))
+            on: connection, options: clientOptions(way, remote: parts.remote?.address))
         parts.client = client
         let facts = plan.facts.updated(by: client.info)
+        options.phase(try admission(facts).words)
         try await letIn(client, facts)
 
         guard let remote = DatagramAddress(socketAddress: client.remoteSocketAddress) else {
@@ -157,15 +152,28 @@ struct AirPlay2Opening: Sendable {
                 identifier: sender.identifier, name: options.senderName, sessionID: setup.sessionUUID,
                 groupID: setup.groupUUID ?? setup.sessionUUID, processIdentifier: getpid())
         }
+        built.mediaRemote = try mediaRemote(facts, way)
         let session = AirPlayRouteSession(built, hostClock: clock, logger: logger)
         await session.begin()
         return session
     }
 
-    private func letIn(_ client: AirPlay2Client, _ facts: AirPlay2Facts) async throws {
-        let admission = try AirPlay2Admission.choose(
+    func clientOptions(_ way: AirPlay2Way, remote: DACPAddress?) -> AirPlay2Client.Options {
+        let clock = clock
+        return AirPlay2Client.Options(
+            clientName: options.senderName, dacpID: remote?.dacpID, activeRemote: remote?.activeRemote,
+            spelling: way.spelling == .rtsp ? .rtsp : .http, recordsFirst: way.record == .before,
+            sleep: { try await clock.sleep(nanoseconds: $0.nanoseconds) })
+    }
+
+    /// Throws where the device wants something of us first.
+    func admission(_ facts: AirPlay2Facts) throws(RouterError) -> AirPlay2Admission {
+        try AirPlay2Admission.choose(
             facts, credentials: options.credentials, password: options.password, endpoint: endpoint)
-        options.phase(admission.words)
+    }
+
+    func letIn(_ client: AirPlay2Client, _ facts: AirPlay2Facts) async throws {
+        let admission = try admission(facts)
         let ladders = PairingClient { request in
             let message = request.rtsp()
             let response = try await client.pair(
@@ -251,7 +259,7 @@ struct AirPlay2Opening: Sendable {
 }
 
 extension Duration {
-    fileprivate var nanoseconds: Int64 {
+    var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }

@@ -5,9 +5,12 @@ import RouteModel
 
 /// What devices with a screen draw, where they draw what `/command` says.
 extension AirPlayRouteSession {
-    /// Has a device with a screen draw what plays, where it draws by `/command`.
+    /// Has a device with a screen draw what plays, where it draws by `/command` or by its stream for remote control.
     func draw(_ playing: AirPlayNowPlaying.State) async throws {
-        guard var sender = nowPlayingSender, let item = drawn(playing) else { return }
+        let remote = mediaRemote.flatMap { $0.shows ? $0 : nil }
+        guard nowPlayingSender != nil || remote != nil, let item = drawn(playing) else { return }
+        await remote?.session.show(item)
+        guard var sender = nowPlayingSender else { return }
         let messages = sender.show(item)
         nowPlayingSender = sender
         for message in messages {
