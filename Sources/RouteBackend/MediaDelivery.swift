@@ -28,11 +28,29 @@ public struct PushRequirements: Sendable, Hashable {
     public var format: AudioPacketFormat
     /// How long before a frame is heard its packet is sent, in nanoseconds.
     public var leadNanoseconds: Int64
+    /// How large a picture it is shown may be.
+    public var artwork: ArtworkLimits
 
-    public init(format: AudioPacketFormat, leadNanoseconds: Int64) {
+    public init(format: AudioPacketFormat, leadNanoseconds: Int64, artwork: ArtworkLimits = .display) {
         self.format = format
         self.leadNanoseconds = leadNanoseconds
+        self.artwork = artwork
     }
+}
+
+/// How large a picture may be.
+public struct ArtworkLimits: Sendable, Hashable {
+    public var maximumBytes: Int
+    /// Pixels that neither its width nor its height is to exceed; nil for any.
+    public var side: Int?
+
+    public init(maximumBytes: Int, side: Int? = nil) {
+        self.maximumBytes = maximumBytes
+        self.side = side
+    }
+
+    /// What displays of receivers take, for all that is known: larger ones have choked some.
+    public static let display = ArtworkLimits(maximumBytes: 512 * 1024, side: 600)
 }
 
 /// One item in the form its session asked for.

@@ -8,7 +8,7 @@ struct DevicePress: Sendable {
     enum Way: Sendable, Hashable { case dacp, events, stream }
 
     /// Within this many nanoseconds the same by another way is the same press.
-    static let doubling: Int64 = 200_000_000
+    static let doubling: Int64 = 500_000_000
 
     var command: AirPlayRemoteCommand
     var way: Way

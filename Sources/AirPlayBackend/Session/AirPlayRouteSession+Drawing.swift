@@ -29,8 +29,8 @@ extension AirPlayRouteSession {
         guard let nowPlaying, let feed = loaded?.feed else { return nil }
         let rate = plan.format.sampleRate
         let start = MediaTime(frames: nowPlaying.startFrame, sampleRate: feed.sampleRate).seconds
-        let now = hostClock.now()
-        // What is not heard yet has not begun.
+        // What is not heard yet has not begun: devices count on from an instant that is still to come.
+        let now = max(hostClock.now(), run.map { $0.clock.instant(of: $0.clock.timestamp) } ?? .min)
         let heard = lastHeardFrame(at: now).map { Double($0) / Double(rate) } ?? start
         let metadata = nowPlaying.metadata
         var item = AirPlayNowPlaying(

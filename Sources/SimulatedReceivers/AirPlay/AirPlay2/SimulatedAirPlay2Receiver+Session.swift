@@ -234,9 +234,10 @@ extension SimulatedAirPlay2Receiver {
         return sessions.flatMap { $0.data.sorted { $0.key < $1.key }.map(\.value.stream) }
     }
 
-    /// What is at the end of the first data stream, as it is now.
+    /// What is at the end of the first data stream, as it is now, or was at the end of the last that there was.
     public func speaker<Speaker: SimulatedDataSpeaker>(as type: Speaker.Type) async -> Speaker? {
-        await dataStreams.first?.speaker(as: type)
+        guard let first = dataStreams.first else { return lastSpeaker as? Speaker }
+        return await first.speaker(as: type)
     }
 
     // MARK: Buffered sound
@@ -335,6 +336,7 @@ extension SimulatedAirPlay2Receiver {
         } else {
             return
         }
+        if let data = ending.data.values.first { lastSpeaker = await data.stream.anySpeaker }
         await ending.ports?.close()
         for task in ending.tasks + (ending.bufferedServer.map { [$0] } ?? []) + ending.data.values.map(\.server) {
             task.cancel()

@@ -46,6 +46,8 @@ public actor SimulatedAirPlay2Receiver {
     var session: AirPlay2Session?
     /// Those of remote control alone, by their connections.
     var controls: [Int: AirPlay2Session] = [:]
+    /// What was at the end of the data stream that ended last.
+    var lastSpeaker: (any SimulatedDataSpeaker)?
     private var connections: [Int: any Channel] = [:]
     /// Controllers by their connections, so that a removed one is hung up on.
     private var controllers: [Int: String] = [:]
