@@ -151,7 +151,8 @@ extension MediaLibrary {
         let (subtitles, images) = (subtitles, images)
         let sources = MediaResponder.Sources(
             artwork: { [weak self] source, side in
-                await self?.artwork(source, maximumBytes: MediaResponder.maximumArtwork, side: side)
+                await self?.artwork(
+                    source, within: ArtworkLimits(maximumBytes: MediaResponder.maximumArtwork, side: side))
             },
             image: { url in
                 (try? await images.image(url)).map { Artwork(mimeType: $0.facts.mimeType, bytes: $0.bytes) }

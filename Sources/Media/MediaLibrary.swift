@@ -21,10 +21,12 @@ public actor MediaLibrary: MediaPreparing {
     let subtitles: SubtitleStore
     let images: any ImageCaching
     private let probing = Gate(places: 4)
+    /// One at a time: rooms ask for the same one at once, and only the first has it made.
+    private let picturing = Gate(places: 1)
     var server: MediaServer?
     private(set) var stopped = false
 
-    struct Known {
+    struct Known: Sendable {
         var file: FileFacts?
         var finding: MediaProbe.Finding
         var hasArtwork: Bool
@@ -33,10 +35,9 @@ public actor MediaLibrary: MediaPreparing {
     private var lookups: [MediaSource: Task<MediaProbe.Finding, any Error>] = [:]
     private var pictures: [(wish: PictureWish, file: FileFacts?, picture: Artwork?)] = []
 
-    private struct PictureWish: Equatable {
+    private struct PictureWish: Sendable, Equatable {
         var source: MediaSource
-        var maximumBytes: Int
-        var side: Int?
+        var limits: ArtworkLimits
     }
 
     private var feeds: [Int: Task<Void, Never>] = [:]
@@ -140,17 +141,17 @@ public actor MediaLibrary: MediaPreparing {
         return nil
     }
 
-    public func artwork(_ source: MediaSource, maximumBytes: Int) async -> Artwork? {
-        await artwork(source, maximumBytes: maximumBytes, side: nil)
+    public func artwork(_ source: MediaSource, within limits: ArtworkLimits) async -> Artwork? {
+        guard let known = try? await finding(source), known.hasArtwork else { return nil }
+        let wish = PictureWish(source: source, limits: limits)
+        return (try? await picturing.pass { await self.picture(wish, known) }) ?? nil
     }
 
-    /// - Parameter side: pixels that neither its width nor its height is to exceed.
-    func artwork(_ source: MediaSource, maximumBytes: Int, side: Int?) async -> Artwork? {
-        guard let known = try? await finding(source), known.hasArtwork else { return nil }
-        let wish = PictureWish(source: source, maximumBytes: maximumBytes, side: side)
+    private func picture(_ wish: PictureWish, _ known: Known) async -> Artwork? {
         if let kept = pictures.first(where: { $0.wish == wish && $0.file == known.file }) { return kept.picture }
         let picture = await artworkReader.read(
-            source, pictureStream: known.finding.pictureStream, maximumBytes: maximumBytes, side: side)
+            wish.source, pictureStream: known.finding.pictureStream, maximumBytes: wish.limits.maximumBytes,
+            side: wish.limits.side)
         if pictures.count >= Self.maximumPictures { pictures.removeFirst() }
         pictures.append((wish, known.file, picture))
         return picture

@@ -32,13 +32,34 @@ public struct PushRequirements: Sendable, Hashable {
     /// that, what is heard first is sent later than `leadNanoseconds` says, and the rest catches up. At most
     /// `leadNanoseconds`.
     public var startLeadNanoseconds: Int64
+    /// How large a picture it is shown may be.
+    public var artwork: ArtworkLimits
 
     /// - Parameter startLeadNanoseconds: nil: a run needs its whole lead from the beginning.
-    public init(format: AudioPacketFormat, leadNanoseconds: Int64, startLeadNanoseconds: Int64? = nil) {
+    public init(
+        format: AudioPacketFormat, leadNanoseconds: Int64, startLeadNanoseconds: Int64? = nil,
+        artwork: ArtworkLimits = .display
+    ) {
         self.format = format
         self.leadNanoseconds = leadNanoseconds
         self.startLeadNanoseconds = min(startLeadNanoseconds ?? leadNanoseconds, leadNanoseconds)
+        self.artwork = artwork
     }
+}
+
+/// How large a picture may be.
+public struct ArtworkLimits: Sendable, Hashable {
+    public var maximumBytes: Int
+    /// Pixels that neither its width nor its height is to exceed; nil for any.
+    public var side: Int?
+
+    public init(maximumBytes: Int, side: Int? = nil) {
+        self.maximumBytes = maximumBytes
+        self.side = side
+    }
+
+    /// What displays of receivers take, for all that is known: larger ones have choked some.
+    public static let display = ArtworkLimits(maximumBytes: 512 * 1024, side: 600)
 }
 
 /// One item in the form its session asked for.

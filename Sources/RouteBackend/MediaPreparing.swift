@@ -12,8 +12,8 @@ public protocol MediaPreparing: Sendable {
     /// What the item is: tags, length, streams. Cached.
     func facts(_ source: MediaSource) async throws -> MediaFacts
 
-    /// A picture that belongs to the item, at most `maximumBytes` long, as JPEG or PNG; nil if it has none.
-    func artwork(_ source: MediaSource, maximumBytes: Int) async -> Artwork?
+    /// A picture that belongs to the item, as JPEG or PNG, made smaller where it is beyond the limits; nil if it has none.
+    func artwork(_ source: MediaSource, within limits: ArtworkLimits) async -> Artwork?
 
     /// A feed that begins with `first` and asks `next` for what follows, ahead of need; nil ends it.
     ///

@@ -64,7 +64,7 @@ public final class FakeMedia: MediaPreparing {
             live: false, hasArtwork: false)
     }
 
-    public func artwork(_ source: MediaSource, maximumBytes: Int) async -> Artwork? { nil }
+    public func artwork(_ source: MediaSource, within limits: ArtworkLimits) async -> Artwork? { nil }
 
     public func feed(_ first: FeedItem, events: FeedEvents) async throws -> any AudioFeed {
         var item: FeedItem? = first

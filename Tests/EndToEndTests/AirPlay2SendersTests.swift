@@ -101,6 +101,45 @@ struct AirPlay2SendersTests {
         }
     }
 
+    @Test(
+        "R8 A10 pyatv controls a simulated Apple TV over the stream for remote control: MRP as another reads it",
+        .timeLimit(.minutes(3)))
+    func remoteControl() async throws {
+        let python = try await PeerPrograms.python(with: "pyatv", for: "pyatv controls the Apple TV")
+        var configuration = configuration
+        configuration.pairing = .code(.fixed("3141"))
+        configuration.model = "AppleTV14,1"
+        configuration.dataSpeaker = SimulatedMRPDevice(
+            name: "for pyatv",
+            playing: .init(
+                title: "東京は夜の七時", artist: "Пицикато", album: "Nr. 5", duration: 240, elapsed: 12))
+        try await withReceiver(configuration) { receiver, port, _ in
+            let outcome = try await PeerPrograms.run(
+                python,
+                [PeerPrograms.script("pyatv_mrp.py"), "127.0.0.1", String(port), "3141"]
+                    + receiver.airPlayRecord.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" })
+            #expect(outcome.succeeded, "\(outcome.output) \(outcome.errors)")
+            let report = try #require(
+                JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any])
+            #expect(report["title"] as? String == "東京は夜の七時")
+            #expect(report["artist"] as? String == "Пицикато")
+            #expect(report["album"] as? String == "Nr. 5")
+            #expect(report["total"] as? Int == 240)
+            #expect((report["position"] as? Int).map { (12...20).contains($0) } == true, "\(report)")
+            #expect(report["state"] as? String == "Playing")
+            #expect(report["app"] as? String == "Player")
+            #expect(report["volume"] as? Double == 50)
+            #expect(report["paused"] as? String == "Paused")
+            #expect(report["sought"] as? Int == 60)
+            #expect(report["turned"] as? Double == 25)
+            let device = try #require(await receiver.speaker(as: SimulatedMRPDevice.self))
+            #expect(device.pressed == [2, 45, 5])
+            #expect(device.heard.prefix(4) == [15, 38, 16, 24])
+            #expect(device.volume == 0.25)
+            #expect(await receiver.record().sessions.map(\.isRemoteControlOnly) == [true])
+        }
+    }
+
     // MARK: Steps
 
     private func withReceiver(

@@ -106,18 +106,26 @@ struct FactsTests {
         let media = library()
         #expect(try await media.facts(.file(path: tagged)).hasArtwork)
         #expect(try await !media.facts(.file(path: tagged)).hasVideo)
-        let whole = try #require(await media.artwork(.file(path: tagged), maximumBytes: 4 << 20))
+        let whole = try #require(await media.artwork(.file(path: tagged), within: ArtworkLimits(maximumBytes: 4 << 20)))
         #expect(whole.mimeType == "image/jpeg")
         #expect(whole.bytes == [UInt8](try Data(contentsOf: URL(fileURLWithPath: inside))))
-        let small = try #require(await media.artwork(.file(path: tagged), maximumBytes: 100_000))
+        let small = try #require(await media.artwork(.file(path: tagged), within: ArtworkLimits(maximumBytes: 100_000)))
         #expect(small.bytes.count <= 100_000 && small.bytes.starts(with: [0xFF, 0xD8]))
-        #expect(await media.artwork(.file(path: tagged), maximumBytes: 10) == nil)
-        #expect(await media.artwork(.file(path: song), maximumBytes: 4 << 20) == nil)
+        #expect(await media.artwork(.file(path: tagged), within: ArtworkLimits(maximumBytes: 10)) == nil)
+        // Eight rooms that ask for it at once get the same one.
+        let drawn = await withTaskGroup(of: Artwork?.self) { group in
+            for _ in 0..<8 { group.addTask { await media.artwork(.file(path: tagged), within: .display) } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(Set(drawn.map { $0?.bytes }).count == 1)
+        let facts = try #require(drawn.first.flatMap { $0 }.flatMap { ImageFacts($0.bytes) })
+        #expect(facts.kind == .jpeg && facts.width == 600 && facts.height == 600)
+        #expect(await media.artwork(.file(path: song), within: ArtworkLimits(maximumBytes: 4 << 20)) == nil)
         // Beside the file, in a form that receivers do not take.
         try Tools.ffmpeg(["-f", "lavfi", "-i", "color=red:size=64x64", "-frames:v", "1", folder("Folder.bmp")])
         let other = try Tone.write(Tone.samples(frames: 4410), to: folder("other.flac"))
         #expect(try await media.facts(.file(path: other)).hasArtwork)
-        let beside = try #require(await media.artwork(.file(path: other), maximumBytes: 4 << 20))
+        let beside = try #require(await media.artwork(.file(path: other), within: ArtworkLimits(maximumBytes: 4 << 20)))
         #expect(beside.mimeType == "image/jpeg")
     }
 

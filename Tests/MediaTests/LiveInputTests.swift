@@ -278,7 +278,7 @@ struct LiveInputTests {
             ])
         let facts = try await media.facts(expanded.entries[1].source)
         #expect(facts.live && facts.hasAudio && facts.duration == nil && facts.metadata.title == "router")
-        #expect(await media.artwork(expanded.entries[1].source, maximumBytes: 1000) == nil)
+        #expect(await media.artwork(expanded.entries[1].source, within: ArtworkLimits(maximumBytes: 1000)) == nil)
         let item = QueueItem(id: ItemID(rawValue: "a"), source: expanded.entries[1].source)
         let error = await #expect(throws: RouterError.self) {
             _ = try await media.publish(

@@ -79,6 +79,67 @@ struct MRPTests {
         #expect(pair.client.playback.state == .unknown)
     }
 
+    @Test("what plays here is shown whole, then only what moves; a device that asks for it is told")
+    func showing() throws {
+        var pair = Pair()
+        try pair.carry(pair.client.begin())
+        var presenter = MRPNowPlayingSender(device: Self.controller())
+        func item(_ title: String, _ elapsed: Double, at instant: Double, _ state: AirPlayNowPlaying.State)
+            -> AirPlayNowPlaying
+        {
+            var item = AirPlayNowPlaying(
+                identifier: title == "東京" ? 0xAB : 0xCD, title: title, artist: "Кино", duration: 200,
+                elapsed: elapsed, instant: instant, state: state)
+            item.artwork = .init(mimeType: "image/jpeg", bytes: [0xFF, 0xD8, 1], identifier: "art")
+            return item
+        }
+        func show(_ item: AirPlayNowPlaying) throws -> [MRPKind?] {
+            let messages = presenter.show(item)
+            for message in messages { try pair.carry([.send(pair.client.tell(message))]) }
+            return messages.map(\.kind)
+        }
+        #expect(presenter.queue(answering: "a") == nil)
+        #expect(
+            try show(item("東京", 0, at: 1000, .playing)) == [.setNowPlayingClient, .setNowPlayingPlayer, .setState])
+        #expect(pair.device.shown?.title == "東京")
+        #expect(pair.device.shown?.artist == "Кино")
+        #expect(pair.device.shown?.identifier == "ab")
+        #expect(pair.device.shown?.artwork == [0xFF, 0xD8, 1])
+        #expect(pair.device.shown?.commands.contains(45) == true)
+        // Ten seconds on, as it counts by itself.
+        #expect(try show(item("東京", 10.1, at: 1010, .playing)) == [])
+        #expect(try show(item("東京", 60, at: 1010, .playing)) == [.updateContentItem])
+        #expect(pair.device.shown?.elapsed == 60)
+        #expect(pair.device.shown?.title == "東京")
+        #expect(try show(item("東京", 61, at: 1011, .paused)) == [.updateContentItem, .setState])
+        #expect(pair.device.shown?.state == 2)
+        #expect(pair.device.shown?.title == "東京", "the state alone leaves the item")
+        #expect(try show(item("Ленинград", 0, at: 1012, .playing)) == [.setState])
+        #expect(pair.device.shown?.identifier == "cd")
+        let queue = try #require(presenter.queue(answering: "a"))
+        #expect(queue.identifier == "a")
+        #expect(queue.setState.playbackQueue.contentItems.first?.metadata.title == "Ленинград")
+        #expect(try show(item("Ленинград", 5, at: 1017, .stopped)) == [.setState])
+    }
+
+    @Test("a press at the device is answered and handed on; what we have no use for is refused")
+    func pressing() throws {
+        var pair = Pair()
+        #expect(pair.device.press(2).isEmpty, "nobody is there yet")
+        try pair.carry(pair.client.begin())
+        pair.news = []
+        try pair.hear(pair.device.press(2))
+        try pair.hear(pair.device.press(45, position: 12.5))
+        try pair.hear(pair.device.press(45))
+        try pair.hear(pair.device.press(999))
+        #expect(pair.news == [.asked(.pause), .asked(.seek(to: 12.5))])
+        #expect(pair.device.results == [0, 0, 3, 3])
+        let asks = MRPProtocolMessage(.playbackQueueRequest, identifier: "q")
+        let answer = try pair.client.receive(
+            MRPFrame(kind: .sync, sequence: 77, payload: MRPPayload.encode([asks])))
+        #expect(answer == [.send(MRPFrame(kind: .reply, sequence: 77)), .askedQueue(identifier: "q")])
+    }
+
     @Test("a device that says nothing leaves the client waiting; what is malformed is passed over")
     func silence() throws {
         var pair = Pair()

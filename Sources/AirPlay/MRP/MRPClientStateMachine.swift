@@ -17,6 +17,10 @@ public struct MRPClientStateMachine: Sendable {
         case changed
         /// The answer to a message that was sent under this identifier.
         case answered(identifier: String, MRPProtocolMessage)
+        /// Somebody asks for something at the device. It is answered already.
+        case asked(AirPlayRemoteCommand)
+        /// The device wants to know what plays here, under this identifier.
+        case askedQueue(identifier: String)
     }
 
     public private(set) var stage = Stage.idle
@@ -61,9 +65,19 @@ public struct MRPClientStateMachine: Sendable {
         return (message.identifier, frame(message))
     }
 
+    /// A message of ours that nobody answers, in its frame.
+    public mutating func tell(_ message: MRPProtocolMessage) -> MRPFrame { frame(message) }
+
     private mutating func take(_ message: MRPProtocolMessage) -> [Action] {
         var actions: [Action] = []
         switch (stage, message.kind) {
+        case (_, .sendCommand):
+            let command = message.sendCommand.remoteCommand
+            var answer = MRPProtocolMessage(.sendCommandResult, identifier: message.identifier)
+            answer.sendCommandResult.sendError = command == nil ? Self.ignored : 0
+            answer.sendCommandResult.handlerReturnStatus = 0
+            return [.send(frame(answer))] + (command.map { [.asked($0)] } ?? [])
+        case (_, .playbackQueueRequest): return [.askedQueue(identifier: message.identifier)]
         case (.introducing, .deviceInfo):
             device = message.deviceInfo
             stage = .subscribing
@@ -93,6 +107,9 @@ public struct MRPClientStateMachine: Sendable {
         if playback.take(message) { actions.append(.changed) }
         return actions
     }
+
+    /// `sendError` of a command that we have no use for.
+    private static let ignored: Int32 = 3
 
     private func isOurs(_ message: MRPProtocolMessage) -> Bool { message.identifier.hasPrefix(prefix) }
 

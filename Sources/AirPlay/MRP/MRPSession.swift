@@ -18,6 +18,12 @@ public actor MRPSession {
     private let statusSink: AsyncStream<Status>.Continuation
     /// The newest state of the device; finishes with the session. One reader.
     public nonisolated let statuses: AsyncStream<Status>
+    /// What somebody asks for at the device, in order; finishes with the session. One reader.
+    public nonisolated let commands: AsyncStream<AirPlayRemoteCommand>
+    private let commandSink: AsyncStream<AirPlayRemoteCommand>.Continuation
+    private var presenter: MRPNowPlayingSender
+    /// What plays here, where it was said before the stream was ready.
+    private var presented: AirPlayNowPlaying?
     private var waiting: [String: CheckedContinuation<MRPProtocolMessage, any Error>] = [:]
     private var over = false
 
@@ -28,7 +34,9 @@ public actor MRPSession {
         machine = MRPClientStateMachine(
             device: device, firstSequence: UInt64.random(in: 0x1_0000_0000...0x1_FFFF_FFFF),
             prefix: DACPAddress.randomID())
+        presenter = MRPNowPlayingSender(device: device)
         self.sleep = sleep
+        (commands, commandSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(DACPSession.backlog))
         (statuses, statusSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -78,6 +86,13 @@ public actor MRPSession {
         guard result.sendError == 0, result.handlerReturnStatus == 0 else {
             throw .refused(sendError: Int(result.sendError), status: Int(result.handlerReturnStatus))
         }
+    }
+
+    /// Tells the device what plays here, now or as soon as the stream is ready.
+    public func show(_ item: AirPlayNowPlaying) {
+        presented = item
+        guard machine.stage == .ready, !over else { return }
+        for message in presenter.show(item) { outgoing.continuation.yield(machine.tell(message).encoded()) }
     }
 
     /// A sign of life, to be sent about every half minute. Throws `timedOut` where there is no answer.
@@ -149,7 +164,15 @@ public actor MRPSession {
         for action in actions {
             switch action {
             case .send(let frame): outgoing.continuation.yield(frame.encoded())
-            case .ready, .changed: changed = true
+            case .ready:
+                changed = true
+                if let presented { show(presented) }
+            case .changed: changed = true
+            case .asked(let command): commandSink.yield(command)
+            case .askedQueue(let identifier):
+                if let answer = presenter.queue(answering: identifier) {
+                    outgoing.continuation.yield(machine.tell(answer).encoded())
+                }
             case .answered(let identifier, let message):
                 waiting.removeValue(forKey: identifier)?.resume(returning: message)
             }
@@ -163,6 +186,7 @@ public actor MRPSession {
         over = true
         outgoing.continuation.finish()
         statusSink.finish()
+        commandSink.finish()
         let left = waiting.values
         waiting = [:]
         for continuation in left { continuation.resume(throwing: MRPSessionError.closed) }

@@ -67,27 +67,16 @@ public struct AirPlayNowPlayingSender: Sendable {
     ///   - name: how this sender calls itself.
     ///   - sessionID, groupID: those of SETUP.
     public init(identifier: String, name: String, sessionID: String, groupID: String, processIdentifier: Int32) {
-        var device = MRPDeviceInfo()
-        device.uniqueIdentifier = identifier
-        device.name = name
-        device.modelName = "Computer"
-        device.applicationBundleIdentifier = Self.bundle
-        device.protocolVersion = 1
-        device.lastSupportedMessageType = 139
-        device.deviceUid = identifier
-        device.deviceClass = 9
-        device.logicalDeviceCount = 1
+        var device = MRPDeviceInfo(ours: identifier, name: name)
         device.routingContextID = sessionID
         device.airPlayGroupID = groupID
         self.device = device
         var client = MRPNowPlayingClient()
         client.processIdentifier = processIdentifier
-        client.bundleIdentifier = Self.bundle
+        client.bundleIdentifier = MRPDeviceInfo.bundle
         client.displayName = name
         self.client = client
     }
-
-    private static let bundle = "router"
 
     /// The messages that tell of this, in order. None where the receiver knows all of it.
     public mutating func show(_ item: AirPlayNowPlaying) -> [AirPlayCommandMessage] {
@@ -121,6 +110,28 @@ public struct AirPlayNowPlayingSender: Sendable {
 
     /// A new connection knows nothing.
     public mutating func reset() { last = nil }
+}
+
+extension MRPDeviceInfo {
+    static let bundle = "router"
+
+    /// This sender, as devices are told of it.
+    ///
+    /// - Parameters:
+    ///   - identifier: ours, the same for all of the installation.
+    ///   - name: how this sender calls itself.
+    public init(ours identifier: String, name: String) {
+        self.init()
+        uniqueIdentifier = identifier
+        self.name = name
+        modelName = "Computer"
+        applicationBundleIdentifier = Self.bundle
+        protocolVersion = 1
+        lastSupportedMessageType = 139
+        deviceUid = identifier
+        deviceClass = 9
+        logicalDeviceCount = 1
+    }
 }
 
 extension AirPlay2Command {

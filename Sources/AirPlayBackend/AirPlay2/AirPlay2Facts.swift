@@ -9,6 +9,8 @@ struct AirPlay2Facts: Sendable, Hashable {
     var flags: AirPlayStatusFlags
     var passwordRequired: Bool
     var model: String?
+    /// The first number of its system's version.
+    var systemVersion: Int?
 
     init(txt: [String: String]) {
         features =
@@ -18,6 +20,7 @@ struct AirPlay2Facts: Sendable, Hashable {
         let password = txt["pw"]?.lowercased()
         passwordRequired = flags.contains(.passwordRequired) || password == "1" || password == "true"
         model = txt["model"] ?? txt["am"]
+        systemVersion = txt["osvers"].flatMap { Int($0.prefix { $0.isNumber }) }
     }
 
     /// With what the device itself answers when it is asked: that is newer than its record.
@@ -63,6 +66,17 @@ struct AirPlay2Facts: Sendable, Hashable {
 
     /// Streams that it keeps ahead of their time need PTP.
     var takesBuffered: Bool { features.map { $0.contains(.bufferedAudio) && $0.contains(.ptp) } ?? false }
+
+    /// Whether it has a stream for remote control, and lets us in to it as we are let in to play: Apple TVs whoever is
+    /// paired, HomePods everybody (`Protocols/mrp`, “Where it runs”).
+    func takesMediaRemote(_ admission: AirPlay2Admission) -> Bool {
+        guard let model else { return false }
+        switch admission {
+        case .verify: return model.hasPrefix("AppleTV") && systemVersion ?? 13 >= 13
+        case .transient(let password): return model.hasPrefix("AudioAccessory") && password == nil
+        case .verifyLegacy, .openLegacy: return false
+        }
+    }
 
     /// What it draws: all, where it has not said.
     var metadataKinds: Set<RAOPAdvertisement.MetadataKind> {

@@ -128,18 +128,12 @@ struct AirPlay2Opening: Sendable {
     private func session(
         on connection: RTSPConnection, _ way: AirPlay2Way, _ admission: Admission, _ parts: Opened
     ) async throws -> AirPlayRouteSession {
-        let clock = clock
         parts.remote = await remotes?.open()
         let client = try await AirPlay2Client.introduce(
-            on: connection,
-            options: AirPlay2Client.Options(
-                clientName: options.senderName, dacpID: parts.remote?.address.dacpID,
-                activeRemote: parts.remote?.address.activeRemote, spelling: way.spelling == .rtsp ? .rtsp : .http,
-                recordsFirst: way.record == .before,
-                sleep: { try await clock.sleep(nanoseconds: $0.nanoseconds) }))
+            on: connection, options: clientOptions(way, remote: parts.remote?.address))
         parts.client = client
         let facts = plan.facts.updated(by: client.info)
-        try await letIn(client, facts, admission, parts)
+        let admitted = try await letIn(client, facts, admission, parts)
 
         guard let remote = DatagramAddress(socketAddress: client.remoteSocketAddress) else {
             throw RouterError(.internal, "the address of \(endpoint.name) is of no known kind", scope: .route)
@@ -176,15 +170,36 @@ struct AirPlay2Opening: Sendable {
                 identifier: sender.identifier, name: options.senderName, sessionID: setup.sessionUUID,
                 groupID: setup.groupUUID ?? setup.sessionUUID, processIdentifier: getpid())
         }
+        built.mediaRemote = mediaRemote(facts, way, admitted)
         let session = AirPlayRouteSession(built, hostClock: clock, logger: logger)
         await session.begin()
         if parts.foundByHeader { await options.learn(AirPlay2Admission.passwordFact, AirPlay2Admission.byHeader) }
         return session
     }
 
+    func clientOptions(_ way: AirPlay2Way, remote: DACPAddress?) -> AirPlay2Client.Options {
+        let clock = clock
+        return AirPlay2Client.Options(
+            clientName: options.senderName, dacpID: remote?.dacpID, activeRemote: remote?.activeRemote,
+            spelling: way.spelling == .rtsp ? .rtsp : .http, recordsFirst: way.record == .before,
+            sleep: { try await clock.sleep(nanoseconds: $0.nanoseconds) })
+    }
+
+    /// Climbs its ladder, and encrypts the connection with what comes of it.
+    func letIn(_ client: AirPlay2Client, by admission: AirPlay2Admission) async throws {
+        let ladders = PairingClient { request in
+            let message = request.rtsp()
+            let response = try await client.pair(
+                request.path, hkp: request.hkp, contentType: request.contentType, body: message.body)
+            return PairingAnswer(response, to: request)
+        }
+        if let secret = try await admission.climb(ladders) { try await client.encrypt(secret) }
+    }
+
+    /// The one that let us in.
     private func letIn(
         _ client: AirPlay2Client, _ facts: AirPlay2Facts, _ wanted: Admission, _ parts: Opened
-    ) async throws {
+    ) async throws -> AirPlay2Admission {
         let choices = try AirPlay2Admission.choices(
             facts, credentials: options.credentials, password: options.password,
             byHeader: options.learnt[AirPlay2Admission.passwordFact] == AirPlay2Admission.byHeader, endpoint: endpoint)
@@ -192,17 +207,12 @@ struct AirPlay2Opening: Sendable {
         let index = min(wanted.index, choices.count - 1)
         let admission = choices[index]
         options.phase(admission.words)
-        let ladders = PairingClient { request in
-            let message = request.rtsp()
-            let response = try await client.pair(
-                request.path, hkp: request.hkp, contentType: request.contentType, body: message.body)
-            return PairingAnswer(response, to: request)
-        }
         do {
-            if let secret = try await admission.climb(ladders) { try await client.encrypt(secret) }
+            try await letIn(client, by: admission)
             if index > 0, options.credentials == nil, case .transient(password: nil) = admission {
                 parts.foundByHeader = true
             }
+            return admission
         } catch let error as PairingError {
             var failure = Failure(
                 error: AirPlayErrors.routerError(error, admission.purpose, endpoint: endpoint),
@@ -285,7 +295,7 @@ struct AirPlay2Opening: Sendable {
 }
 
 extension Duration {
-    fileprivate var nanoseconds: Int64 {
+    var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }

@@ -5,9 +5,12 @@ import RouteModel
 
 /// What devices with a screen draw, where they draw what `/command` says.
 extension AirPlayRouteSession {
-    /// Has a device with a screen draw what plays, where it draws by `/command`.
+    /// Has a device with a screen draw what plays, where it draws by `/command` or by its stream for remote control.
     func draw(_ playing: AirPlayNowPlaying.State) async throws {
-        guard var sender = nowPlayingSender, let item = drawn(playing) else { return }
+        let remote = mediaRemote.flatMap { $0.shows ? $0 : nil }
+        guard nowPlayingSender != nil || remote != nil, let item = drawn(playing) else { return }
+        await remote?.session.show(item)
+        guard var sender = nowPlayingSender else { return }
         let messages = sender.show(item)
         nowPlayingSender = sender
         for message in messages {
@@ -26,8 +29,8 @@ extension AirPlayRouteSession {
         guard let nowPlaying, let feed = loaded?.feed else { return nil }
         let rate = plan.format.sampleRate
         let start = MediaTime(frames: nowPlaying.startFrame, sampleRate: feed.sampleRate).seconds
-        let now = hostClock.now()
-        // What is not heard yet has not begun.
+        // What is not heard yet has not begun: devices count on from an instant that is still to come.
+        let now = max(hostClock.now(), run.map { $0.clock.instant(of: $0.clock.timestamp) } ?? .min)
         let heard = lastHeardFrame(at: now).map { Double($0) / Double(rate) } ?? start
         let metadata = nowPlaying.metadata
         var item = AirPlayNowPlaying(

@@ -32,6 +32,8 @@ public actor AirPlayRouteSession: RouteSession {
         var events: AsyncStream<AirPlay2Command>?
         /// Of devices that draw what `/command` says.
         var nowPlayingSender: AirPlayNowPlayingSender?
+        /// Of Apple TV class devices.
+        var mediaRemote: AirPlayMediaRemote?
     }
 
     public nonisolated let descriptor: RouteSessionDescriptor
@@ -45,6 +47,7 @@ public actor AirPlayRouteSession: RouteSession {
     private let failures: AsyncStream<Int32>
     private let evidence: PlayingEvidence.Source
     nonisolated let remote: DACPSession?
+    nonisolated let mediaRemote: AirPlayMediaRemote?
     nonisolated let buttons = AsyncStream.makeStream(
         of: RemoteCommand.self, bufferingPolicy: .bufferingOldest(DACPSession.backlog))
     private let figures: @Sendable () -> PacingStatistics
@@ -60,6 +63,8 @@ public actor AirPlayRouteSession: RouteSession {
     var pausedRun: AirPlayRun?
     var haltedAt: Int64?
     var nowPlayingSender: AirPlayNowPlayingSender?
+    /// What was pressed last, and when: one press may come by several ways.
+    var lastPress: DevicePress?
     /// Whether the stream has been started once: some devices forget, or refuse, a volume that comes before.
     var started = false
     var pump: Task<Void, Never>?
@@ -95,6 +100,7 @@ public actor AirPlayRouteSession: RouteSession {
         events = parts.events
         remote = parts.remote
         nowPlayingSender = parts.nowPlayingSender
+        mediaRemote = parts.mediaRemote
         // Devices are told dates; what runs on is the host's clock.
         wallOffset = Date().timeIntervalSinceReferenceDate - Double(hostClock.now()) / 1e9
         self.hostClock = hostClock
@@ -278,13 +284,14 @@ public actor AirPlayRouteSession: RouteSession {
                 group.addTask { await self.hearRemote() }
                 group.addTask { await self.tellRemote() }
                 group.addTask { await self.hearEvents() }
+                group.addTask { await self.serveMediaRemote() }
             }
         }
     }
 
     private func hearEvents() async {
         guard let events else { return }
-        for await message in events { await take(AirPlayEventMessage(message)) }
+        for await message in events { await take(AirPlayEventMessage(message), by: .events) }
     }
 
     private func work(_ worker: @Sendable () async -> Void) async {
@@ -328,6 +335,9 @@ public actor AirPlayRouteSession: RouteSession {
 
     /// A volume as the device has it by now.
     func take(_ volume: VolumeState) {
+        var volume = volume
+        // Silent, it does not say how loud it was.
+        if volume.muted, let known = state.value.volume { volume.level = known.level }
         if state.value.volume != volume { state.update { $0.volume = volume } }
     }
 

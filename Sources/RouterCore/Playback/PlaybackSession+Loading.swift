@@ -221,7 +221,7 @@ extension PlaybackSession {
 
     /// Tells a room's display what plays.
     func present(_ index: Int) {
-        guard members[index].push != nil, let session = members[index].session, let run,
+        guard let push = members[index].push, let session = members[index].session, let run,
             let item = queue.item(queue.current), let mark = run.mark(of: item.id)
         else { return }
         let rate = run.feed.sampleRate
@@ -230,7 +230,7 @@ extension PlaybackSession {
             let facts = try? await media.facts(item.source)
             let metadata = item.metadata.filled(from: facts?.metadata ?? MediaMetadata())
             let duration = metadata.duration ?? facts?.duration
-            let artwork = await media.artwork(item.source, maximumBytes: 512 * 1024)
+            let artwork = await media.artwork(item.source, within: push.artwork)
             guard await self.queue.current == item.id else { return }
             var shown = metadata
             if shown.title == nil { shown.title = item.title }

@@ -166,7 +166,9 @@ struct AirPlay2ServerMachine: Sendable {
     }
 
     private mutating func setUpSession(_ list: PropertyList, _ around: Surroundings) -> Answer {
-        if configuration.faults.isBusy || around.isTaken {
+        // Whoever only controls takes nothing away from whoever plays.
+        let controls = list["isRemoteControlOnly"]?.bool ?? false
+        if configuration.faults.isBusy || around.isTaken && !controls {
             return Answer(response: ReceiverAnswer.refusal(453), deeds: [.wasBusy])
         }
         guard session == nil else { return refuse(455) }

@@ -59,6 +59,8 @@ public struct SimulatedAirPlay2Configuration: Sendable {
     public var ptpLatencyFrames: Int
     /// What is at the end of data streams; without it there are none. A value for each stream.
     public var dataSpeaker: (any SimulatedDataSpeaker)?
+    /// Says that it draws what `/command` tells of what plays.
+    public var drawsNowPlaying = false
     /// Where PTP is spoken: 319 and 320, but for tests.
     public var ptpPorts = PTPPorts.standard
     /// Bytes of a buffered stream that it takes ahead.
@@ -129,6 +131,7 @@ public struct SimulatedAirPlay2Configuration: Sendable {
         if timing.contains(.ntp) { bits.append(45) }
         if pairing.transientRefusal == nil { bits.append(48) }
         if pairing.legacy != nil { bits.append(27) }
+        if drawsNowPlaying { bits.append(50) }
         return AirPlayFeatures(rawValue: bits.reduce(0) { $0 | 1 << UInt64($1) })
     }
 

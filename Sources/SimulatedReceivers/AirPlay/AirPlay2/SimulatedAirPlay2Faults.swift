@@ -55,7 +55,9 @@ public struct SimulatedAirPlay2Faults: Sendable {
 /// Something that somebody does at the receiver itself.
 public enum SimulatedAirPlayButton: String, Sendable, Hashable, CaseIterable {
     case play, pause, playPause = "play-pause", next, previous
-    case volumeUp = "volume-up", volumeDown = "volume-down", mute
+    case volumeUp = "volume-up", volumeDown = "volume-down", mute, shuffle
+    /// Somebody uses it for something else.
+    case preventPlayback = "prevent-playback"
 
     /// Of `sendMediaRemoteCommand`; nil where the event channel has none.
     var eventValue: String? {
@@ -65,7 +67,7 @@ public enum SimulatedAirPlayButton: String, Sendable, Hashable, CaseIterable {
         case .playPause: "plps"
         case .next: "nitm"
         case .previous: "pitm"
-        case .volumeUp, .volumeDown, .mute: nil
+        case .volumeUp, .volumeDown, .mute, .shuffle, .preventPlayback: nil
         }
     }
 
@@ -80,6 +82,8 @@ public enum SimulatedAirPlayButton: String, Sendable, Hashable, CaseIterable {
         case .volumeUp: "volumeup"
         case .volumeDown: "volumedown"
         case .mute: "mutetoggle"
+        case .shuffle: "shuffle_songs"
+        case .preventPlayback: "setproperty?dmcp.device-prevent-playback=1"
         }
     }
 

@@ -14,7 +14,7 @@ extension SimulatedAirPlay2Receiver {
         _ deed: AirPlay2ServerMachine.Deed, _ connection: inout AirPlay2Connection,
         _ answer: inout AirPlay2ServerMachine.Answer
     ) async throws {
-        let mine = session.flatMap { $0.connection == connection.id ? $0 : nil }
+        let mine = session.flatMap { $0.connection == connection.id ? $0 : nil } ?? controls[connection.id]
         switch deed {
         case .setUpSession(let request): answer.response = try await setUp(request, connection)
         case .setUpStreams(let requests):
@@ -103,7 +103,7 @@ extension SimulatedAirPlay2Receiver {
             connection: id, ports: ports, clock: AirPlay2SenderClock(kind, asks: !faults.ignoresTiming),
             events: events, secret: connection.secret, sender: sender, buttons: configuration.buttons)
         if case .ptp(_, let identity) = request.timing { session.masterID = identity }
-        self.session = session
+        if request.isRemoteControlOnly { controls[id] = session } else { self.session = session }
         let eventPort = try await openEvents(session)
         if let ports { session.tasks.append(spawn { await $0.play(id, ports) }) }
         tell(
@@ -225,12 +225,18 @@ extension SimulatedAirPlay2Receiver {
     public func change<Speaker: SimulatedDataSpeaker>(
         _ type: Speaker.Type, _ body: @Sendable (inout Speaker) -> [UInt8]
     ) async {
-        for data in session?.data.values.map(\.stream) ?? [] { await data.change(type, body) }
+        for data in dataStreams { await data.change(type, body) }
     }
 
-    /// What is at the end of the session's first data stream, as it is now.
+    /// In the order in which they were set up, those of the session that plays first.
+    private var dataStreams: [SimulatedDataStream] {
+        let sessions = (session.map { [$0] } ?? []) + controls.sorted { $0.key < $1.key }.map(\.value)
+        return sessions.flatMap { $0.data.sorted { $0.key < $1.key }.map(\.value.stream) }
+    }
+
+    /// What is at the end of the first data stream, as it is now, or was at the end of the last that there was.
     public func speaker<Speaker: SimulatedDataSpeaker>(as type: Speaker.Type) async -> Speaker? {
-        guard let first = session?.data.min(by: { $0.key < $1.key })?.value.stream else { return nil }
+        guard let first = dataStreams.first else { return lastSpeaker as? Speaker }
         return await first.speaker(as: type)
     }
 
@@ -320,9 +326,17 @@ extension SimulatedAirPlay2Receiver {
     }
 
     func endSession(of connection: Int) async {
-        guard let ending = session, ending.connection == connection else { return }
-        tick(connection)
-        session = nil
+        let ending: AirPlay2Session
+        if let control = controls.removeValue(forKey: connection) {
+            ending = control
+        } else if let session, session.connection == connection {
+            tick(connection)
+            self.session = nil
+            ending = session
+        } else {
+            return
+        }
+        if let data = ending.data.values.first { lastSpeaker = await data.stream.anySpeaker }
         await ending.ports?.close()
         for task in ending.tasks + (ending.bufferedServer.map { [$0] } ?? []) + ending.data.values.map(\.server) {
             task.cancel()

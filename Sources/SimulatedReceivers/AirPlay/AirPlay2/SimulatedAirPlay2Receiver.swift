@@ -44,6 +44,10 @@ public actor SimulatedAirPlay2Receiver {
     var volume: Double
     /// The one that plays.
     var session: AirPlay2Session?
+    /// Those of remote control alone, by their connections.
+    var controls: [Int: AirPlay2Session] = [:]
+    /// What was at the end of the data stream that ended last.
+    var lastSpeaker: (any SimulatedDataSpeaker)?
     private var connections: [Int: any Channel] = [:]
     /// Controllers by their connections, so that a removed one is hung up on.
     private var controllers: [Int: String] = [:]
@@ -164,7 +168,7 @@ public actor SimulatedAirPlay2Receiver {
     /// the button has no word there. False where neither way leads to the sender.
     @discardableResult
     public func press(_ button: SimulatedAirPlayButton) async -> Bool {
-        guard let session else { return false }
+        guard let session = session ?? controls.min(by: { $0.key < $1.key })?.value else { return false }
         tell("button", ["button": .string(button.rawValue)])
         if let value = button.eventValue {
             let list = PropertyList.dictionary(["type": .string("sendMediaRemoteCommand"), "value": .string(value)])

@@ -84,6 +84,8 @@ actor SimulatedDataStream {
         try? await write(news)
     }
 
+    var anySpeaker: any SimulatedDataSpeaker { speaker }
+
     /// As it is now; nil where it is of another type.
     func speaker<Speaker: SimulatedDataSpeaker>(as type: Speaker.Type) -> Speaker? { speaker as? Speaker }
 }

@@ -30,6 +30,22 @@ public struct SimulatedMRPDevice: Sendable {
         }
     }
 
+    /// What the other side says it plays here.
+    public struct Shown: Sendable, Hashable {
+        public var app: String?
+        public var identifier: String
+        public var title: String?
+        public var artist: String?
+        public var album: String?
+        public var duration: Double?
+        public var elapsed: Double?
+        /// 1 playing, 2 paused, 3 stopped.
+        public var state: Int32?
+        public var artwork: [UInt8]
+        /// Numbers of the commands that it takes.
+        public var commands: [Int32]
+    }
+
     public struct Faults: Sendable, Hashable {
         /// Never answers the first message.
         public var staysSilent = false
@@ -50,6 +66,10 @@ public struct SimulatedMRPDevice: Sendable {
     public private(set) var pressed: [Int32] = []
     /// Who the other side says it is; nil before it has.
     public private(set) var controller: String?
+    /// What the other side plays, as it says; nil before it has.
+    public private(set) var shown: Shown?
+    /// `sendError` of the answers to what was pressed here, in order.
+    public private(set) var results: [Int32] = []
     /// Kinds of all messages that came, in order.
     public private(set) var heard: [Int32] = []
     private var isConnected = false
@@ -93,6 +113,38 @@ public struct SimulatedMRPDevice: Sendable {
         return wantsUpdates ? told(volume) : []
     }
 
+    /// Somebody presses a button on it that is meant for the other side; the bytes are to be sent.
+    ///
+    /// - Parameters:
+    ///   - number: of the protobuf messages (`Protocols/mrp`, “Two numberings”).
+    ///   - position: in seconds, of a seek.
+    public mutating func press(_ number: Int32, position: Double? = nil) -> [UInt8] {
+        guard wantsUpdates else { return [] }
+        var message = MRPProtocolMessage(.sendCommand, identifier: UUID().uuidString)
+        message.sendCommand.command = number
+        if let position { message.sendCommand.options.playbackPosition = position }
+        return framed(message)
+    }
+
+    private mutating func hear(_ state: MRPSetState) {
+        var now = shown ?? Shown(identifier: "", artwork: [], commands: [])
+        if state.hasDisplayName { now.app = state.displayName }
+        if state.hasPlaybackState { now.state = state.playbackState }
+        if state.hasSupportedCommands {
+            now.commands = state.supportedCommands.commands.filter(\.enabled).map(\.command)
+        }
+        if state.hasPlaybackQueue, let item = state.playbackQueue.contentItems.first {
+            now = Shown(
+                app: now.app, identifier: item.identifier, title: item.metadata.title,
+                artist: item.metadata.hasTrackArtistName ? item.metadata.trackArtistName : nil,
+                album: item.metadata.hasAlbumName ? item.metadata.albumName : nil,
+                duration: item.metadata.hasDuration ? item.metadata.duration : nil,
+                elapsed: item.metadata.hasElapsedTime ? item.metadata.elapsedTime : nil, state: now.state,
+                artwork: Array(item.artworkData), commands: now.commands)
+        }
+        shown = now
+    }
+
     private mutating func take(_ message: MRPProtocolMessage, _ now: Date) -> [UInt8] {
         if heard.count < Self.keptNumbers { heard.append(message.type) }
         switch message.kind {
@@ -128,6 +180,17 @@ public struct SimulatedMRPDevice: Sendable {
             answer.keyboard.state = 1
             return framed(answer)
         case .sendCommand: return obey(message, now)
+        case .sendCommandResult:
+            if results.count < Self.keptNumbers { results.append(message.sendCommandResult.sendError) }
+            return []
+        case .setState:
+            hear(message.setState)
+            return []
+        case .updateContentItem:
+            for item in message.updateContentItem.contentItems where item.identifier == shown?.identifier {
+                if item.metadata.hasElapsedTime { shown?.elapsed = item.metadata.elapsedTime }
+            }
+            return []
         case .setVolume:
             volume = min(1, max(0, message.setVolume.volume))
             return told(volume)
