@@ -170,7 +170,10 @@ let package = Package(
             ]),
         tests(
             "RouterCommandsTests",
-            ["RouterCommands", "CastBackend", "SimulatedReceivers", "RouteBackend", "RouteModel", argumentParser]),
+            [
+                "RouterCommands", "RouterDaemon", "CastBackend", "SimulatedReceivers", "RouteBackend", "RouteModel",
+                argumentParser,
+            ]),
         tests(
             "SimulatedReceiversTests",
             [

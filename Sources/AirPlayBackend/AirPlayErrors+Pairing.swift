@@ -21,10 +21,16 @@ extension AirPlayErrors {
         case .connectionAuthorizationRequired: return pairingWanted(endpoint)
         case .unauthorized: return passwordError(purpose, endpoint: endpoint)
         case .forbidden:
+            if case .pairing = purpose {
+                return RouterError(
+                    .pairingDenied, "\(name) pairs with nobody but members of its home",
+                    hint: "Allow access for everyone on the network in the device's AirPlay settings", scope: .route,
+                    retry: .afterUserAction)
+            }
             return RouterError(
                 .authFailed, "\(name) does not let this sender in: its access control keeps it out",
-                hint: "Allow access for everyone on the network in the device's AirPlay settings, or run "
-                    + "“router pair \(quoted(name))”", scope: .route, retry: .afterUserAction)
+                hint: "Allow access for everyone on the network in the device's AirPlay settings", scope: .route,
+                retry: .afterUserAction)
         case .wrongProof, .notAuthentic, .wrongSignature:
             if case .pairing(let kind) = purpose { return wrongCode(kind, endpoint: endpoint) }
             if case .letIn(let password) = purpose {

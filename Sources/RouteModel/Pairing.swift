@@ -115,10 +115,13 @@ public struct PlayingProof: Codable, Sendable, Hashable {
     public var reason: String
     /// What to do about it.
     public var hint: String?
+    /// By what it knows when to play, in a sentence; nil where that cannot be told.
+    public var timing: String?
 
-    public init(_ certainty: Certainty, _ reason: String, hint: String? = nil) {
+    public init(_ certainty: Certainty, _ reason: String, hint: String? = nil, timing: String? = nil) {
         self.certainty = certainty
         self.reason = reason
         self.hint = hint
+        self.timing = timing
     }
 }

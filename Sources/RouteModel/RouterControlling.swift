@@ -79,8 +79,9 @@ public protocol RouterControlling: Sendable {
 
     func pairings() async throws -> [PairingRecord]
 
-    /// Tells a device to forget us, and forgets what it gave us, also where it cannot be told.
-    func unpair(_ device: String) async throws
+    /// Tells a device to forget us, and forgets what it gave us, also where it cannot be told: then it gives what a
+    /// person has to do there. Throws `routeNotFound` for one that was never paired.
+    @discardableResult func unpair(_ device: String) async throws -> Notice?
 
     /// Events in order; the first has the full state. A reader that falls behind by more than a thousand events loses
     /// the oldest and sees the gap in the numbers.

@@ -94,7 +94,8 @@ extension RouterEngine {
 
     public func pairings() async throws -> [PairingRecord] { try await store.pairings() }
 
-    public func unpair(_ device: String) async throws {
+    @discardableResult
+    public func unpair(_ device: String) async throws -> Notice? {
         let records = try await store.pairings()
         // One that is not there can be forgotten too, by the name it had.
         let named = records.filter { $0.name.lowercased() == device.lowercased() }
@@ -103,8 +104,13 @@ extension RouterEngine {
             route = try await oneRoute(device)
         } catch  where named.count == 1 {
             route = nil
+        } catch let error as RouterError where error.code == .routeNotFound {
+            throw Self.neverPaired(device, records)
         }
-        guard let route else { return try await store.removePairing(forAnyOf: named[0].keys) }
+        guard let route else {
+            try await store.removePairing(forAnyOf: named[0].keys)
+            return Self.untold(named[0].name, "it is not there", route: nil)
+        }
         var told: RouterError?
         var found = false
         for endpoint in route.endpoints {
@@ -119,18 +125,21 @@ extension RouterEngine {
             }
             try await store.removePairing(forAnyOf: endpoint.strongKeys)
         }
-        guard found else {
-            throw RouterError(
-                .routeNotFound, "\(route.name) was never paired", hint: "Run “router pair list” to see what was",
-                scope: .route, candidates: records.map(\.name))
-        }
+        guard found else { throw Self.neverPaired(route.name, records) }
         await readmit(route)
-        if let told {
-            tell(
-                Notice(
-                    .warning, "\(route.name) is forgotten here, but could not be told: \(told.message)",
-                    hint: "Remove “router” in the device's own settings", route: route.id))
-        }
+        return told.map { Self.untold(route.name, $0.message, route: route.id) }
+    }
+
+    private static func neverPaired(_ name: String, _ records: [PairingRecord]) -> RouterError {
+        RouterError(
+            .routeNotFound, "no device called “\(name)” was paired", hint: "Run “router pair list” to see what was",
+            scope: .route, candidates: records.map(\.name))
+    }
+
+    private static func untold(_ name: String, _ reason: String, route: RouteID?) -> Notice {
+        Notice(
+            .warning, "\(name) could not be told that it is forgotten here: \(reason)",
+            hint: "Remove this sender in the device's own settings", route: route)
     }
 
     // MARK: -

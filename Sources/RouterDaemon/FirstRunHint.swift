@@ -12,8 +12,10 @@ public enum FirstRunHint {
             let store = try? RouterStore(path: path), (try? await store.tellOnce(name)) == true
         else { return nil }
         if let text = setup.configuration.firstRunHint { return Notice(.info, text) }
+        let pairs = first.access == .pin || first.access == .pairingNeeded
         return Notice(
-            .info, "“\(first.name)” can be played to",
-            hint: "Try: router play FILE --room “\(first.name)”. This is said once")
+            .info,
+            pairs ? "“\(first.name)” can be played to once it knows this sender" : "“\(first.name)” can be played to",
+            hint: "Try: router \(pairs ? "pair" : "play FILE --room") “\(first.name)”. This is said once")
     }
 }

@@ -1,3 +1,4 @@
+import AirPlay
 import Foundation
 import RouteModel
 
@@ -11,12 +12,23 @@ public struct Finding: Codable, Sendable, Hashable {
     public var message: String
     /// What to do.
     public var cure: String?
+    /// The error behind it, for programs.
+    public var code: RouterError.Code?
 
-    public init(_ check: String, _ result: Result, _ message: String, cure: String? = nil) {
+    public init(
+        _ check: String, _ result: Result, _ message: String, cure: String? = nil, code: RouterError.Code? = nil
+    ) {
         self.check = check
         self.result = result
         self.message = message
         self.cure = cure
+        self.code = code
+    }
+
+    /// What an error says, as a failure of this check.
+    public init(_ check: String, _ error: RouterError) {
+        let causes = error.causes.isEmpty ? "" : " (\(error.causes.joined(separator: "; ")))"
+        self.init(check, .failed, error.message + causes, cure: error.hint, code: error.code)
     }
 }
 
@@ -35,7 +47,7 @@ public enum SystemCheck {
             }
             return Finding(
                 "programs", .failed, "\(program) is not installed",
-                cure: "Run “apt install ffmpeg”, or name it in the configuration")
+                cure: "Run “apt install ffmpeg”, or name it in the configuration", code: .dependencyMissing)
         }
     }
 
@@ -47,8 +59,7 @@ public enum SystemCheck {
             }
             return Finding("memory", .ok, "pairings, queues and volumes are kept in \(path)")
         } catch {
-            let error = RouterError(wrapping: error)
-            return Finding("memory", .failed, error.message, cure: error.hint)
+            return Finding("memory", RouterError(wrapping: error))
         }
     }
 
@@ -71,8 +82,9 @@ public enum SystemCheck {
             names.insert(String(cString: entry.ifa_name))
         }
         guard !names.isEmpty else {
+            // No failure by itself: receivers on this very machine are there all the same.
             return Finding(
-                "network", .failed, "no interface but loopback is up and takes multicast",
+                "network", .warning, "no interface but loopback is up and takes multicast",
                 cure: "Connect to the network that the receivers are in")
         }
         return Finding("network", .ok, "receivers are looked for by \(names.sorted().joined(separator: ", "))")
@@ -84,13 +96,19 @@ public enum SystemCheck {
         }
         return Finding(
             "media server", .warning, "TCP port \(port), which Cast receivers fetch from, cannot be taken (\(error))",
-            cure: "Another router that plays has it: that is no fault. Else set “media_port” in the configuration")
+            cure:
+                "Another router that plays has it: that is no fault. Else set “port” under “media” in the configuration"
+        )
     }
 
-    /// The ports of PTP, which HomePods and newer receivers take the time from.
+    /// The ports of PTP, which HomePods and newer receivers take the time from. Tried where the clock itself takes them
+    /// first: a program that has them on all addresses is in its way, one on another address of this machine is not.
     private static func clockPorts() -> Finding {
         for port in [319, 320] {
-            guard let error = bindingError(SOCK_DGRAM.rawValue, port: port) else { continue }
+            guard
+                let error = bindingError(
+                    SOCK_DGRAM.rawValue, port: port, host: PTPClockService.ownHostAddress)
+            else { continue }
             let denied = error == String(cString: strerror(EACCES))
             return Finding(
                 "clock", .warning,
@@ -107,7 +125,7 @@ public enum SystemCheck {
     }
 
     /// Why a port of this machine cannot be listened on; nil where it can.
-    private static func bindingError(_ kind: UInt32, port: Int) -> String? {
+    private static func bindingError(_ kind: UInt32, port: Int, host: String = "0.0.0.0") -> String? {
         let descriptor = socket(AF_INET, Int32(kind), 0)
         guard descriptor >= 0 else { return String(cString: strerror(errno)) }
         defer { close(descriptor) }
@@ -119,6 +137,7 @@ public enum SystemCheck {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(truncatingIfNeeded: port).bigEndian
+        inet_pton(AF_INET, host, &address.sin_addr)
         let result = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))

@@ -33,6 +33,23 @@ struct PlayingEvidenceTests {
         #expect(proof.hint?.contains("192.168.1.9") == true)
     }
 
+    @Test("R6 What it knows the time by is said where it does, and the firewall's rule where it does not")
+    func timing() {
+        #expect(Self.evidence(.questions(count: 3, last: 0)).judged(at: Self.second).timing?.contains("asks") == true)
+        #expect(
+            Self.evidence(.grandmaster(heard: true, refused: false)).judged(at: Self.second).timing?.contains("PTP")
+                == true)
+        let silent = Self.evidence(.questions(count: 0, last: 0)).judged(at: 6 * Self.second)
+        #expect(silent.timing == nil)
+        // Ports that the system chose are others the next time; those of PTP are always the same.
+        #expect(silent.hint?.contains("(ufw allow proto udp from 192.168.1.9)") == true)
+        var ptp = Self.evidence(.grandmaster(heard: false, refused: false))
+        ptp.ports = 319...320
+        let hint = ptp.judged(at: 6 * Self.second).hint
+        #expect(hint?.contains("(ufw allow proto udp from 192.168.1.9 to any port 319:320)") == true)
+        #expect(Self.evidence(.grandmaster(heard: true, refused: true)).judged(at: 0).timing == nil)
+    }
+
     @Test("R6 One that has stopped asking is doubtful again")
     func stopped() {
         let evidence = Self.evidence(.questions(count: 9, last: 10 * Self.second))

@@ -20,10 +20,14 @@ public final class RouterProcess: @unchecked Sendable {
     private let folder: URL
     private let ended = AsyncStream.makeStream(of: Void.self)
 
-    /// Starts it. - Parameter configuration: the text of its configuration file.
+    /// Starts it.
+    ///
+    /// - Parameters:
+    ///   - configuration: the text of its configuration file.
+    ///   - input: what is piped into it.
     public init(
         _ arguments: [String], environment: [String: String] = [:], configuration: String? = nil,
-        workingDirectory: URL? = nil
+        workingDirectory: URL? = nil, input: String? = nil
     ) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("router-home-\(UUID().uuidString)")
         let config = folder.appendingPathComponent("config/router", isDirectory: true)
@@ -43,12 +47,17 @@ public final class RouterProcess: @unchecked Sendable {
         process.arguments = arguments
         process.environment = variables
         process.currentDirectoryURL = workingDirectory
-        process.standardInput = FileHandle.nullDevice
+        let pipe = input == nil ? nil : Pipe()
+        process.standardInput = pipe ?? FileHandle.nullDevice
         process.standardOutput = try FileHandle(forWritingTo: folder.appendingPathComponent("out"))
         process.standardError = try FileHandle(forWritingTo: folder.appendingPathComponent("err"))
         let continuation = ended.continuation
         process.terminationHandler = { _ in continuation.finish() }
         try process.run()
+        if let pipe, let input {
+            try? pipe.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+            try? pipe.fileHandleForWriting.close()
+        }
     }
 
     deinit {
@@ -80,10 +89,11 @@ public final class RouterProcess: @unchecked Sendable {
     /// Runs it to its end.
     public static func run(
         _ arguments: [String], environment: [String: String] = [:], configuration: String? = nil,
-        workingDirectory: URL? = nil, within limit: Duration = .seconds(90)
+        workingDirectory: URL? = nil, input: String? = nil, within limit: Duration = .seconds(90)
     ) async throws -> Outcome {
         try await RouterProcess(
-            arguments, environment: environment, configuration: configuration, workingDirectory: workingDirectory
+            arguments, environment: environment, configuration: configuration, workingDirectory: workingDirectory,
+            input: input
         ).outcome(within: limit)
     }
 }

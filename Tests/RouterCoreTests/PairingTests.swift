@@ -110,4 +110,29 @@ struct PairingTests {
             #expect(await failure { _ = try await house.engine.startPairing("Bath") }?.code == .routeNotFound)
         }
     }
+
+    @Test("removing one that is away, or that cannot be told, says what is left to do there; twice is not found")
+    func removing() async throws {
+        let store = InMemoryStore()
+        try await house(store: store).live { house in
+            let begun = try await house.engine.startPairing("TV")
+            _ = try await house.engine.finishPairing(begun.id, code: "1234")
+        }
+        let elsewhere = House(store: store) { _, cast in [cast.endpoint(named: "Lounge", host: "10.0.0.2")] }
+        try await elsewhere.live { house in
+            let notice = try await house.engine.unpair("tv")
+            #expect(notice?.severity == .warning)
+            #expect(notice?.message.contains("TV could not be told") == true)
+            #expect(notice?.hint?.contains("settings") == true)
+            #expect(try await house.engine.pairings().isEmpty)
+            let again = await failure { try await house.engine.unpair("TV") }
+            #expect(again?.code == .routeNotFound && again?.message.contains("was paired") == true)
+        }
+        // One that is there is told, and there is nothing to say.
+        try await house(store: store).live { house in
+            let begun = try await house.engine.startPairing("TV")
+            _ = try await house.engine.finishPairing(begun.id, code: "1234")
+            #expect(try await house.engine.unpair("TV") == nil)
+        }
+    }
 }

@@ -177,6 +177,40 @@ struct FallbackTests {
         }
     }
 
+    @Test(
+        "when every way fails, the best one's error is told, unless another says what a person can do",
+        arguments: [
+            (RouterError.Code.timeout, RouterError.Code.routeBusy, RouterError.Code.timeout),
+            (.authRequired, .protocolViolation, .authRequired), (.protocolViolation, .authFailed, .authFailed),
+            (.authRequired, .authFailed, .authRequired),
+        ])
+    func allFail(_ first: RouterError.Code, _ second: RouterError.Code, _ told: RouterError.Code) async throws {
+        try await twoProtocols().live { house in
+            house.airplay.refuse(
+                house.airplay.endpoint(named: "Kitchen", host: "10.0.0.1"), with: RouterError(first, "the first"))
+            house.cast.refuse(
+                house.cast.endpoint(named: "Kitchen", host: "10.0.0.1"), with: RouterError(second, "the second"))
+            await #expect {
+                _ = try await house.play(["one"], in: ["Kitchen"])
+            } throws: { ($0 as? RouterError)?.code == told }
+            // What is remembered of each is its own.
+            #expect(await Set(house.store.endpointFailures().map(\.message)) == ["the first", "the second"])
+        }
+    }
+
+    @Test("R6 whether a room is known to be heard is part of its state, while it plays")
+    func proof() async throws {
+        try await twoProtocols().live { house in
+            _ = try await house.play(["one"], in: ["Kitchen"])
+            let kitchen = try #require(house.airplay.session(named: "Kitchen"))
+            let proof = PlayingProof(.doubtful, "it never asks for our time", hint: "Open the firewall")
+            kitchen.reports { $0.proof = proof }
+            #expect(await eventually { await house.session()?.members.first?.proof == proof })
+            kitchen.isLost()
+            #expect(await eventually { await house.session()?.members.first?.proof == nil })
+        }
+    }
+
     @Test("--via is never silently replaced")
     func viaHolds() async throws {
         try await twoProtocols().live { house in

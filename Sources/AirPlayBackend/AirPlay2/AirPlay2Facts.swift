@@ -50,7 +50,10 @@ struct AirPlay2Facts: Sendable, Hashable {
 
     /// How it is paired with when somebody wants to be known to it for good.
     var pairing: PairingKind {
-        if features?.supportsAirPlay2 ?? true { return .pin }
+        let olderOnly =
+            features.map { $0.contains(.legacyPairing) && $0.isDisjoint(with: [.homeKitPairing, .transientPairing]) }
+            ?? false
+        if features?.supportsAirPlay2 ?? true, !olderOnly { return .pin }
         return flags.contains(.oneTimePairingRequired) ? .legacyPin : .legacy
     }
 

@@ -41,6 +41,22 @@ struct PlayingEvidence: Sendable, Hashable {
     var ports: ClosedRange<Int>
 
     func judged(at now: Int64) -> PlayingProof {
+        var proof = verdict(at: now)
+        proof.timing = timing(at: now)
+        return proof
+    }
+
+    /// What is known of its clock.
+    private func timing(at now: Int64) -> String? {
+        switch clock {
+        case .questions(let count, let last):
+            count > 0 && now - max(last, since) <= Self.silence ? "it asks for our time, and is told it" : nil
+        case .grandmaster(let heard, let refused):
+            heard && !refused ? "it shows itself to our PTP clock" : nil
+        }
+    }
+
+    private func verdict(at now: Int64) -> PlayingProof {
         if unanswered {
             return PlayingProof(
                 .doubtful, "\(name) does not answer at present",
@@ -83,7 +99,14 @@ struct PlayingEvidence: Sendable, Hashable {
         PlayingProof(
             .doubtful, "\(name) \(what), so it has nothing to play by",
             hint: "Let UDP from \(host) in to ports \(ports.lowerBound) to \(ports.upperBound) in this machine's "
-                + "firewall; if it is open, restart the device")
+                + "firewall (\(rule)); if it is open, restart the device")
+    }
+
+    /// A command that lets it in for good: ports that the system chose are others the next time.
+    private var rule: String {
+        let chosen = ports.lowerBound >= 1024
+        return "ufw allow proto udp from \(host)"
+            + (chosen ? "" : " to any port \(ports.lowerBound):\(ports.upperBound)")
     }
 }
 

@@ -42,7 +42,7 @@ enum LiveProgram {
         let label = MediaSource.file(path: path).label
         guard let facts = try FileFacts(path: path) else {
             throw RouterError(
-                .mediaNotFound, "the pipe “\(label)” is not there", hint: "Make it with: mkfifo \(label)", scope: .item)
+                .mediaNotFound, "the pipe “\(label)” is not there", hint: "Make it with: mkfifo \(path)", scope: .item)
         }
         guard facts.kind == .pipe else {
             throw RouterError(

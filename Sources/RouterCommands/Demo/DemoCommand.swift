@@ -9,9 +9,9 @@ struct DemoCommand: AsyncParsableCommand {
         commandName: "demo",
         abstract: "Play to a simulated house and prove that sound came out.",
         discussion: """
-            Starts a house of four rooms in this process: two AirPlay speakers, a Google Cast one, and a device that is \
-            both. Plays a small album of two tones to all of them over the real protocols, and then listens to what each \
-            recorded. Needs ffmpeg and no network. Exits 0 only when every room heard everything.
+            Starts a house of four rooms in this process: an AirPlay 1 speaker, an AirPlay 2 one, a Google Cast one, and a \
+            device that is both AirPlay 1 and Cast. Plays a small album of two tones to all of them over the real \
+            protocols, and then listens to what each recorded. Needs ffmpeg and no network. Exits 0 only when every room heard everything.
 
               router demo
               Tests/lab.sh -- router demo --mdns    in a network of its own
@@ -129,7 +129,7 @@ struct DemoCommand: AsyncParsableCommand {
                 }
                 complete = complete && isRight
                 let mark = isRight ? console.styled("✓", .green) : console.styled("✗", .red)
-                console.out("  \(mark) \(Self.column(room)) \(Self.column(receiver.family.displayName)) \(story)")
+                console.out("  \(mark) \(Self.column(room)) \(Self.column(receiver.proto.displayName)) \(story)")
             }
         }
         console.out(complete ? "Sound really came out, in all four rooms." : "Something is missing.")
@@ -137,6 +137,6 @@ struct DemoCommand: AsyncParsableCommand {
     }
 
     private static func column(_ text: String) -> String {
-        text.padding(toLength: max(12, text.count), withPad: " ", startingAt: 0)
+        text.padding(toLength: max(16, text.count), withPad: " ", startingAt: 0)
     }
 }

@@ -167,7 +167,7 @@ struct DevicesCommand: AsyncParsableCommand {
         let kind = [route.model, route.kind.rawValue, route.deviceType.rawValue, route.presence.rawValue]
         console.out("  " + kind.compactMap { $0 }.map(Console.clean).joined(separator: ", "))
         for endpoint in route.endpoints {
-            let access = endpoint.access == .open ? "" : ", asks for \(endpoint.access.rawValue)"
+            let access = endpoint.access.words.map { ", \($0)" } ?? ""
             // Beside the way to play by URL, a stream is never chosen by itself.
             let isAsked = endpoint.protocol == .castStreaming && route.endpoints.contains { $0.protocol == .cast }
             let asked = isAsked ? ", when asked for: --via \(ViaPreference.castStreaming.rawValue)" : ""
@@ -199,7 +199,7 @@ extension Route: ListDisplayable {
 
     var row: [String] {
         let via = families.map(\.displayName).joined(separator: ", ")
-        let lock = access == .open ? "" : " (\(access.rawValue))"
+        let lock = access.words.map { " (\($0))" } ?? ""
         let state = busyWith.map { "plays \($0)" } ?? presence.rawValue
         return [
             name, deviceType == .unknown ? kind.rawValue : deviceType.rawValue, via, state + lock, model ?? "",
@@ -208,4 +208,17 @@ extension Route: ListDisplayable {
     }
 
     var quietValue: String { id.rawValue }
+}
+
+extension RouteAccess {
+    /// What a person has to know of it; nothing where everybody is let in.
+    var words: String? {
+        switch self {
+        case .open: nil
+        case .password: "has a password"
+        case .pin, .pairingNeeded: "to be paired"
+        case .paired: "paired"
+        case .denied: "lets us in no more"
+        }
+    }
 }

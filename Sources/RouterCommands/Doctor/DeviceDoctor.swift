@@ -6,25 +6,36 @@ import RouterDaemon
 struct DeviceDoctor: Sendable {
     let control: any RouterControlling
     let silent: Bool
+    /// Told what takes time, before it does.
+    var phase: @Sendable (String) -> Void = { _ in }
     /// Seconds that a tone may take to be over: the longest way is a device that has to be waited for at each port.
     private static let patience = 40.0
+    /// Milliseconds that a packet may leave late and still be heard: receivers hold a quarter of a second at least.
+    private static let lateness = 250
+    /// The part of packets asked for again from which the way is a bad one.
+    private static let lossyPart = 0.02
 
-    func discovery() async -> [Finding] {
+    /// - Parameter stated: the device is named by URI, and need not be found.
+    func discovery(stated: Bool) async -> [Finding] {
         guard let list = try? await control.routes(settle: true) else { return [] }
         var findings = list.discovery.map { state in
             state.status == .unavailable
                 ? Finding(
-                    "discovery", .failed, "\(state.source): \(state.message ?? "does not work here")",
-                    cure: state.hint)
+                    "discovery", stated ? .warning : .failed,
+                    "\(state.source): \(state.message ?? "does not work here")", cure: state.hint,
+                    code: .dependencyMissing)
                 : Finding("discovery", .ok, "\(state.source) works")
         }
-        let count = list.routes.count
+        guard !list.discovery.contains(where: { $0.status == .unavailable }) else { return findings }
+        let count = list.routes.count { route in route.endpoints.contains { $0.origin == .discovered } }
         findings.append(
             count == 0
                 ? Finding(
-                    "devices", .warning, "no receiver answered",
-                    cure: "Check that it is on and in this network, and that UDP port 5353 is not blocked: "
-                        + "ufw allow 5353/udp, or firewall-cmd --add-service=mdns")
+                    "devices", stated ? .skipped : .warning, "no receiver answered",
+                    cure: stated
+                        ? nil
+                        : "Check that it is on and in this network, and let mDNS in through this machine's firewall "
+                            + "(ufw allow 5353/udp, or firewall-cmd --add-service=mdns)")
                 : Finding("devices", .ok, "\(count) receiver\(count == 1 ? " is" : "s are") there"))
         return findings
     }
@@ -39,8 +50,7 @@ struct DeviceDoctor: Sendable {
             tone = try ToneFile(silent: silent)
             choices = try await control.explain(PlayRequest(what: [tone.path], rooms: [device]))
         } catch {
-            let error = RouterError(wrapping: error)
-            return await say(Finding("found", .failed, error.message, cure: error.hint))
+            return await say(Finding("found", RouterError(wrapping: error)))
         }
         defer { tone.remove() }
         for choice in choices {
@@ -59,55 +69,79 @@ struct DeviceDoctor: Sendable {
                 if !families.contains(via) { families.append(via) }
             }
             if families.isEmpty {
-                await say(Finding("sound", .failed, "\(choice.name) has no way that can be played by", cure: nil))
+                await say(
+                    Finding(
+                        "sound", .failed, "\(choice.name) has no way that can be played by",
+                        cure: "See the reasons above, and router devices --long", code: .unsupported))
             }
-            for via in families { await play(tone, on: choice.route.rawValue, via, say) }
+            for via in families { await play(tone, choice, via, say) }
         }
     }
 
     private func found(_ candidate: RouteChoice.Candidate) -> Finding {
         let endpoint = candidate.endpoint
-        let what = "\(endpoint.protocol.displayName) at \(endpoint.address)"
         let version = endpoint.firmware.map { ", firmware \($0)" } ?? ""
+        let what = "\(endpoint.protocol.displayName) at \(endpoint.address)\(version)"
+        guard candidate.usable else {
+            return Finding("found", .skipped, "\(what): \(candidate.reasons.first ?? "not usable")")
+        }
+        return Finding("found", .ok, what)
+    }
+
+    // MARK: Pairing
+
+    /// What it takes to be let in, before it is tried.
+    private func admission(_ endpoint: Endpoint) -> Finding? {
+        let way = endpoint.protocol.displayName
         switch endpoint.access {
         case .pin, .pairingNeeded:
             return Finding(
-                "found", .warning, "\(what)\(version): it plays only for senders that it knows",
-                cure: "Run “router pair \(endpoint.name)”")
-        case .password:
-            return Finding("found", .ok, "\(what)\(version); it has a password")
+                "pairing", .warning, "\(way): it plays only for senders that it knows, and does not know this one",
+                cure: "Run: router pair \(ShellWord.quoted(endpoint.name))")
         case .denied:
-            return Finding("found", .warning, "\(what)\(version): it refuses us", cure: "Look at its own settings")
-        case .open, .paired:
-            guard candidate.usable else {
-                return Finding("found", .skipped, "\(what)\(version): \(candidate.reasons.first ?? "not usable")")
-            }
-            return Finding("found", .ok, "\(what)\(version)\(endpoint.access == .paired ? ", paired" : "")")
+            return Finding(
+                "pairing", .warning, "\(way): it refused this sender before", cure: "Look at the device's own settings")
+        case .password, .open, .paired: return nil
+        }
+    }
+
+    /// How it let us in.
+    private func admitted(_ endpoint: Endpoint?) -> String {
+        switch endpoint?.access {
+        case .password: "it took the password"
+        case .paired: "it knows this sender"
+        default: "it lets in whoever asks"
         }
     }
 
     // MARK: The tone
 
-    private func play(
-        _ tone: ToneFile, on device: String, _ via: ViaPreference, _ say: Say
-    ) async {
+    private func play(_ tone: ToneFile, _ choice: RouteChoice, _ via: ViaPreference, _ say: Say) async {
+        let endpoints = choice.candidates.filter(\.usable).map(\.endpoint)
+            .filter { via == .auto || $0.protocol.family == via.family }
+        if let first = endpoints.first, let finding = admission(first) { await say(finding) }
+        phase(
+            "sending \(silent ? "silence" : "a quiet tone") to \(choice.name) by \(via.family?.displayName ?? "any way")"
+        )
         let events = await control.events()
         let snapshot: SessionSnapshot
         do {
-            snapshot = try await control.play(PlayRequest(what: [tone.path], rooms: [device], via: via))
+            snapshot = try await control.play(
+                PlayRequest(what: [tone.path], rooms: [choice.route.rawValue], via: via))
         } catch {
-            let error = RouterError(wrapping: error)
-            var cure = error.hint
-            if error.code == .authRequired { cure = cure ?? "Run “router pair”" }
-            let causes = error.causes.isEmpty ? "" : " (\(error.causes.joined(separator: "; ")))"
-            return await say(Finding("connection", .failed, "\(error.message)\(causes)", cure: cure))
+            var error = RouterError(wrapping: error)
+            if error.code == .authRequired { error.hint = error.hint ?? "Run “router pair”" }
+            return await say(Finding("connection", error))
         }
         let last = await follow(snapshot, events, say)
         try? await control.end(session: snapshot.id, reason: .stop)
-        for member in last.members { await judge(member, say) }
+        for member in last.members {
+            await judge(member, endpoints.first { $0.id == member.endpoint }, say)
+        }
     }
 
-    /// Reads on until the tone is over, for no longer than it may take; gives the fullest news of each member.
+    /// Reads on until the tone was heard for all that is known, or is over, for no longer than it may take; gives the
+    /// fullest news of each member.
     private func follow(
         _ snapshot: SessionSnapshot, _ events: AsyncStream<RouterEvent>, _ say: Say
     ) async -> SessionSnapshot {
@@ -115,6 +149,13 @@ struct DeviceDoctor: Sendable {
             group.addTask { await Self.read(events, of: snapshot) }
             group.addTask {
                 try? await Task.sleep(for: .seconds(Self.patience))
+                return nil
+            }
+            group.addTask { [control] in
+                while (try? await Task.sleep(for: .milliseconds(500))) != nil {
+                    let session = await control.sessions().first { $0.id == snapshot.id }
+                    if session.map(Self.isProven) ?? false { break }
+                }
                 return nil
             }
             // Whichever is over first ends the other; the reader then gives what it has.
@@ -128,6 +169,13 @@ struct DeviceDoctor: Sendable {
             await say(Finding("connection", .warning, notice.message, cure: notice.hint))
         }
         return latest
+    }
+
+    /// Whether every room plays for certain, and the tone is behind it.
+    private static func isProven(_ session: SessionSnapshot) -> Bool {
+        guard let heard = session.anchor?.position(at: session.now) else { return false }
+        return heard.seconds > Double(ToneFile.toneSeconds + 1)
+            && session.members.allSatisfy { $0.proof?.certainty == .known }
     }
 
     private static func read(
@@ -161,92 +209,66 @@ struct DeviceDoctor: Sendable {
         return (latest, notices)
     }
 
-    private func judge(_ member: SessionMember, _ say: Say) async {
+    // MARK: Judging
+
+    private func judge(_ member: SessionMember, _ endpoint: Endpoint?, _ say: Say) async {
         let way = member.protocol?.displayName ?? "?"
         if let error = member.error {
-            return await say(Finding("sound", .failed, "\(way): \(error.message)", cure: error.hint))
+            var finding = Finding("sound", error)
+            finding.message = "\(way): \(finding.message)"
+            return await say(finding)
         }
-        await say(Finding("connection", .ok, "\(way) took the sound"))
-        if let delivery = member.delivery {
-            let (sent, again) = (delivery.packetsSent, delivery.packetsResent)
-            let share = sent > 0 ? Double(again) / Double(sent) : 0
-            let late = delivery.latenessMaximumMicroseconds / 1000
-            if sent == 0 {
-                await say(
-                    Finding("sending", .failed, "\(way): no packet was sent", cure: "Run it with -v and report it"))
-            } else if share > 0.02 {
-                await say(
-                    Finding(
-                        "sending", .warning, "\(way): \(again) of \(sent) packets were lost on the way",
-                        cure: "Move the device or the access point, or use a cable"))
-            } else if late > 100 {
-                await say(
-                    Finding(
-                        "sending", .warning, "\(way): this machine sent a packet \(late) ms late",
-                        cure: "Let it do less, or give the router real-time priority (ulimit -r)"))
-            } else {
-                await say(Finding("sending", .ok, "\(way): \(sent) packets sent, \(again) of them again"))
-            }
+        let address = endpoint.map { ": TCP \($0.address) is open" } ?? ""
+        await say(Finding("connection", .ok, "\(way)\(address), and it took the stream"))
+        await say(Finding("pairing", .ok, "\(way): \(admitted(endpoint))"))
+        guard let delivery = member.delivery else {
+            return await say(Finding("sound", .ok, "\(way): it fetched the sound from this machine, and played it"))
         }
-        switch member.proof {
-        case .none where member.delivery == nil:
-            await say(Finding("sound", .ok, "\(way): the device fetched it and played"))
-        case .none:
-            await say(
-                Finding("sound", .warning, "\(way): whether it is heard cannot be told from here", cure: "Listen"))
-        case let proof?:
-            let result: Finding.Result =
-                switch proof.certainty {
-                case .known: .ok
-                case .doubtful: .failed
-                case .unknown: .warning
-                }
-            await say(Finding("sound", result, "\(way): \(proof.reason)", cure: proof.hint))
-        }
-    }
-}
-
-/// A second of a quiet tone, and then silence for as long as a device needs to show that it plays.
-struct ToneFile: Sendable {
-    static let rate = 44_100
-    static let toneSeconds = 1
-    static let silenceSeconds = 6
-
-    let path: String
-
-    init(silent: Bool) throws {
-        let url = FileManager.default.temporaryDirectory.appending(path: "router-tone-\(UUID().uuidString).wav")
-        path = url.path
-        do {
-            try Data(Self.wav(silent: silent)).write(to: url)
-        } catch {
-            throw RouterError(
-                .storage, "no file can be written in \(FileManager.default.temporaryDirectory.path)",
-                hint: "Make room there, or set TMPDIR")
-        }
+        await say(timing(member.proof, way))
+        await say(sending(delivery, way))
+        await say(sound(member.proof, way))
     }
 
-    func remove() { try? FileManager.default.removeItem(atPath: path) }
+    private func timing(_ proof: PlayingProof?, _ way: String) -> Finding {
+        if let timing = proof?.timing { return Finding("timing", .ok, "\(way): \(timing)") }
+        guard let proof, proof.certainty == .doubtful else {
+            return Finding("timing", .skipped, "\(way): nothing is known of its clock")
+        }
+        return Finding("timing", .failed, "\(way): \(proof.reason)", cure: proof.hint, code: .unavailable)
+    }
 
-    /// 440 Hz at −34 dBFS, faded in and out so that it does not click.
-    static func wav(silent: Bool) -> [UInt8] {
-        let frames = rate * (toneSeconds + silenceSeconds)
-        func little(_ value: Int, _ count: Int) -> [UInt8] {
-            (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    private func sending(_ delivery: DeliveryStatistics, _ way: String) -> Finding {
+        let (sent, again) = (delivery.packetsSent, delivery.packetsResent)
+        let late = Int(delivery.latenessMaximumMicroseconds / 1000)
+        if sent == 0 {
+            return Finding(
+                "sending", .failed, "\(way): no packet was sent", cure: "Run it with -v and report it", code: .internal)
         }
-        var bytes: [UInt8] = Array("RIFF".utf8) + little(36 + frames * 4, 4) + Array("WAVEfmt ".utf8)
-        bytes += little(16, 4) + little(1, 2) + little(2, 2) + little(rate, 4) + little(rate * 4, 4)
-        bytes += little(4, 2) + little(16, 2) + Array("data".utf8) + little(frames * 4, 4)
-        bytes.reserveCapacity(bytes.count + frames * 4)
-        let tone = silent ? 0 : rate * toneSeconds
-        for frame in 0..<frames {
-            var sample = 0
-            if frame < tone {
-                let fade = min(1, Double(min(frame, tone - frame)) / Double(rate / 20))
-                sample = Int(650 * fade * sin(2 * .pi * 440 * Double(frame) / Double(rate)))
-            }
-            bytes += little(sample, 2) + little(sample, 2)
+        if Double(again) > Double(sent) * Self.lossyPart {
+            return Finding(
+                "sending", .warning, "\(way): \(again) of \(sent) packets were lost on the way",
+                cure: "Move the device or the access point, or use a cable")
         }
-        return bytes
+        if late > Self.lateness {
+            return Finding(
+                "sending", .warning, "\(way): this machine sent a packet \(late) ms late",
+                cure: "Let it do less, or give the router real-time priority (ulimit -r)")
+        }
+        return Finding(
+            "sending", .ok, "\(way): \(sent) packets sent, \(again == 0 ? "none" : "\(again)") of them again")
+    }
+
+    private func sound(_ proof: PlayingProof?, _ way: String) -> Finding {
+        guard let proof else {
+            return Finding("sound", .warning, "\(way): whether it is heard cannot be told from here", cure: "Listen")
+        }
+        let message = "\(way): \(proof.reason)"
+        switch proof.certainty {
+        case .known: return Finding("sound", .ok, message)
+        case .unknown: return Finding("sound", .warning, message, cure: proof.hint ?? "Listen")
+        case .doubtful where proof.timing == nil:
+            return Finding("sound", .failed, "\(way): it is silent, as far as can be told", code: .unavailable)
+        case .doubtful: return Finding("sound", .failed, message, cure: proof.hint, code: .unavailable)
+        }
     }
 }

@@ -9,11 +9,16 @@ struct DoctorCommand: AsyncParsableCommand {
         abstract: "Find out why a receiver is silent, and what to do about it.",
         discussion: """
             Without a device this machine and the network are looked at. With one it is followed all the way: found, \
-            paired, connected to, given the time, and played a quiet tone of a second by each way that it has.
+            paired, connected to, given the time, and played a quiet tone of a second by each way that it has. What the \
+            device says and asks tells whether the tone can be heard.
 
               router doctor
               router doctor Kitchen
               router doctor Kitchen --silent
+              router doctor --device raop://192.168.1.20
+
+            Exit status: 0 nothing failed, though there may be warnings; 3 no such device; 4 a password or pairing is \
+            needed; 5 it was not reached; 6 something is not as it has to be; 78 a program is missing.
             """)
 
     @OptionGroup var options: GlobalOptions
@@ -33,12 +38,16 @@ struct DoctorCommand: AsyncParsableCommand {
             let silent = silent
             let device = name ?? (options.device.count == 1 ? options.device[0] : nil)
             try await InProcessRouter.run(setup) { control in
-                let doctor = DeviceDoctor(control: control, silent: silent)
-                for finding in await doctor.discovery() { await report.add(finding) }
+                var doctor = DeviceDoctor(control: control, silent: silent)
+                if options.speaks, !options.noProgress {
+                    doctor.phase = { options.console.err(options.console.styled("     \(Console.clean($0))…", .dim)) }
+                }
+                let stated = options.device.contains { $0 == device }
+                for finding in await doctor.discovery(stated: stated) { await report.add(finding) }
                 if let device { await doctor.examine(device) { await report.add($0) } }
             }
             try await report.finish()
-            return await report.failed ? RouterError.Code.unavailable.exitStatus : 0
+            return await report.status
         }
     }
 }
@@ -50,7 +59,11 @@ actor DoctorReport {
 
     init(options: GlobalOptions) { self.options = options }
 
-    var failed: Bool { findings.contains { $0.result == .failed } }
+    /// What the process exits with: the device's own failure, which comes last, counts more than this machine's.
+    var status: Int32 {
+        guard let failed = findings.last(where: { $0.result == .failed }) else { return 0 }
+        return (failed.code ?? .unavailable).exitStatus
+    }
 
     func add(_ finding: Finding) {
         findings.append(finding)
@@ -66,6 +79,10 @@ actor DoctorReport {
     }
 
     nonisolated static func lines(_ finding: Finding, _ options: GlobalOptions) -> [String] {
+        if options.output == .plain {
+            let cells = [finding.result.rawValue, finding.check, finding.message, finding.cure ?? ""]
+            return [cells.map(Console.clean).joined(separator: "\t")]
+        }
         // Who wants it quiet reads only what is wrong.
         if options.quiet, finding.result == .ok || finding.result == .skipped { return [] }
         let (word, style): (String, Console.Style) =
@@ -77,6 +94,6 @@ actor DoctorReport {
             }
         let check = finding.check.padding(toLength: max(14, finding.check.count), withPad: " ", startingAt: 0)
         let first = "\(options.console.styled(word, style)) \(check) \(Console.clean(finding.message))"
-        return [first] + (finding.cure.map { ["       cure: \(Console.clean($0))"] } ?? [])
+        return [first] + (finding.cure.map { ["     cure: \(Console.clean($0))"] } ?? [])
     }
 }

@@ -51,8 +51,23 @@ struct PairWizardCommand: AsyncParsableCommand {
                 } else {
                     device = try await Self.only(control, stated: known != nil)
                 }
-                return try await PairWizard(options: options, control: control, pin: pin).run(device)
+                return try await Self.untilInterrupted {
+                    try await PairWizard(options: options, control: control, pin: pin).run(device)
+                }
             }
+        }
+    }
+
+    /// Ctrl-C ends the question, and leaves the terminal and the device as they were.
+    private static func untilInterrupted(_ body: @escaping @Sendable () async throws -> Int32) async throws -> Int32 {
+        try await withThrowingTaskGroup(of: Int32.self) { group in
+            defer { group.cancelAll() }
+            group.addTask(operation: body)
+            group.addTask {
+                for await _ in Signals.interrupts() { break }
+                throw RouterError(.cancelled, "stopped")
+            }
+            return try await group.next() ?? 0
         }
     }
 
@@ -76,20 +91,28 @@ struct PairWizard {
     var pin: String?
     /// Asks for a line; nil for none.
     var ask: @Sendable (_ prompt: String, _ hidden: Bool) async -> String? = { await CodePrompt.ask($0, hidden: $1) }
+    /// Whether there is somebody to ask again.
+    var isPersonThere = CodePrompt.isPossible
 
     /// Codes that a person may get wrong before the pairing is begun anew by hand.
     private static let tries = 5
 
     func run(_ device: String) async throws -> Int32 {
         var progress = try await control.startPairing(device)
-        var given = pin
+        if pin != nil, progress.kind == .password {
+            try await control.cancelPairing(progress.id)
+            throw RouterError(
+                .configuration,
+                "\(progress.device) has a password, and everybody on this machine can read a command line",
+                hint: "Leave --pin out, and type the password or pipe it into this command", scope: .command)
+        }
         for attempt in 1...Self.tries {
             guard progress.state == .waiting else { break }
-            if options.speaks, given == nil { options.console.err(Console.clean(progress.prompt)) }
+            if options.speaks, pin == nil { options.console.err(Console.clean(progress.prompt)) }
             let hidden = progress.kind == .password
             let typed: String?
-            if let given {
-                typed = given
+            if let pin {
+                typed = pin
             } else {
                 typed = await ask(hidden ? "Password: " : "Code: ", hidden)
             }
@@ -102,14 +125,15 @@ struct PairWizard {
             do {
                 progress = try await control.finishPairing(progress.id, code: code)
             } catch let error as RouterError where error.code == .authFailed {
-                // A code from elsewhere will not become right.
-                let again = given == nil && attempt < Self.tries && CodePrompt.isPossible
-                guard again else {
+                // A code from elsewhere will not become right; a device that has had enough of us says so in the causes.
+                let left = Self.tries - attempt
+                guard pin == nil, left > 0, isPersonThere, error.causes.isEmpty else {
                     try await control.cancelPairing(progress.id)
                     throw error
                 }
-                options.report.say(error)
-                given = nil
+                let tries = "\(left) \(left == 1 ? "try is" : "tries are") left"
+                options.console.err(
+                    "\(options.console.styled("wrong:", .red)) \(Console.clean(error.message)); \(tries)")
             }
         }
         switch options.output {
@@ -156,8 +180,9 @@ struct PairRemoveCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await reporting(options) {
-            try await InProcessRouter.run(try options.setup()) { try await $0.unpair(name) }
+            let notice = try await InProcessRouter.run(try options.setup()) { try await $0.unpair(name) }
             if options.speaks { options.console.err("\(Console.clean(name)) is forgotten.") }
+            if let notice { options.report.say(notice) }
             return 0
         }
     }
@@ -168,8 +193,20 @@ extension PairingRecord: ListDisplayable {
 
     var row: [String] {
         let date = Date(timeIntervalSince1970: madeAt)
-        return [name, kind.rawValue, date.formatted(.iso8601.year().month().day())]
+        return [name, kind.words, date.formatted(.iso8601.year().month().day())]
     }
 
     var quietValue: String { name }
+}
+
+extension PairingKind {
+    /// How the device was made to know us.
+    var words: String {
+        switch self {
+        case .pin: "code"
+        case .legacyPin: "code (older pairing)"
+        case .password: "password"
+        case .transient, .legacy: "open"
+        }
+    }
 }

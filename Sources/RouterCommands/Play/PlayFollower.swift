@@ -13,6 +13,8 @@ struct PlayFollower {
     /// How long tags of what plays have been waited for.
     private var ticksUnannounced = 0
     private var phase = "Getting ready…"
+    /// What was told of each room's silence: once for each reason.
+    private var doubted: [RouteID: Set<String>] = [:]
     private var questions: [(question: PasswordPrompt.Question, line: PasswordLine)] = []
     /// The width of each line on the screen: a terminal that became narrower has broken it into several rows.
     private var drawn: [Int] = []
@@ -53,11 +55,9 @@ struct PlayFollower {
         case .session(let snapshot):
             self.snapshot = snapshot
             announce()
+            doubt(snapshot)
             draw()
-        case .notice(let notice):
-            clear()
-            options.report.say(notice)
-            draw()
+        case .notice(let notice): say(notice)
         case .phase(let phase):
             self.phase = phase
             if terminal != nil {
@@ -65,6 +65,22 @@ struct PlayFollower {
             } else if !options.noProgress, options.speaks {
                 console.err(Console.clean(phase))
             }
+        }
+    }
+
+    private mutating func say(_ notice: Notice) {
+        clear()
+        options.report.say(notice)
+        draw()
+    }
+
+    /// A room that is sent sound and shows that it is not heard.
+    private mutating func doubt(_ snapshot: SessionSnapshot) {
+        for member in snapshot.members {
+            guard let proof = member.proof, proof.certainty == .doubtful,
+                doubted[member.route, default: []].insert(proof.reason).inserted
+            else { continue }
+            say(Notice(.warning, proof.reason, hint: proof.hint, route: member.route))
         }
     }
 

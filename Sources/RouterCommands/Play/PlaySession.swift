@@ -163,8 +163,8 @@ struct PlaySession: Sendable {
         guard let error = error as? RouterError, PasswordPrompt.isPossible else { return false }
         let prompt = PasswordPrompt.shared
         switch error.code {
-        // Asked once already: the person gave no answer.
-        case .authRequired where await !prompt.insists: break
+        // Asked once already: the person gave no answer. A device that shows a code is paired with, and has no password.
+        case .authRequired where await !prompt.insists && error.hint?.contains("router pair") != true: break
         // One that nobody typed stands in the configuration or in ROUTER_PASSWORD, and would be sent again.
         case .authFailed where await prompt.answered > 0: break
         default: return false

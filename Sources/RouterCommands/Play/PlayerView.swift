@@ -115,6 +115,7 @@ struct PlayerView {
             extras.append("\(video.width)×\(video.height)\(video.dynamicRange.map { " \($0.rawValue)" } ?? "")")
         }
         if let other = member.foreign { extras.append("also “\(other)”") }
+        if member.proof?.certainty == .doubtful { extras.append("perhaps not heard") }
         return extras
     }
 

@@ -14,6 +14,10 @@ struct RoomsCommand: AsyncParsableCommand {
                 - name: Kitchen
                   devices: [Sonos Kitchen]
                   prefer: airplay
+                  offset: 20ms
+
+            An offset has a room heard that much later than the others, or earlier with a minus: where a television or an \
+            amplifier adds a delay of its own.
 
               router rooms
               router rooms -o json

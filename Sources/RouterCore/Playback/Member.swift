@@ -158,6 +158,7 @@ struct Member: Sendable {
             error: error, delivery: session?.delivered, rate: plays ? latest.rate : nil,
             tracks: plays ? latest.tracks : nil, activeTracks: plays ? latest.activeTracks : nil,
             adBreak: plays ? latest.adBreak : nil, liveWindow: plays ? latest.liveWindow : nil,
-            video: plays ? latest.video : nil, streamVolume: latest.streamVolume, foreign: latest.foreign)
+            video: plays ? latest.video : nil, streamVolume: latest.streamVolume, foreign: latest.foreign,
+            proof: plays ? latest.proof : nil)
     }
 }

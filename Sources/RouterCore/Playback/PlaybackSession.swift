@@ -299,7 +299,11 @@ actor PlaybackSession {
     /// An endpoint failed before sound: says so, and what is tried next.
     func endpointFailed(_ index: Int, _ endpoint: Endpoint, _ error: RouterError) async {
         members[index].session = nil
-        members[index].error = error
+        // What its best way says is told, unless another one says what a person can do: a device that wants a code merely
+        // refuses by the ways that know none.
+        let best = members[index].error
+        let telling = error.wantsPerson && best?.wantsPerson != true ? error : best ?? error
+        members[index].error = telling
         members[index].failures.append(
             EndpointFailure(
                 endpoint: endpoint.id, firmware: endpoint.firmware, code: error.code, message: error.message))
@@ -311,8 +315,8 @@ actor PlaybackSession {
         } else {
             members[index].phase = .failed
             // The only room's error is the command's own, and told there.
-            if members.count > 1, error.code != .cancelled {
-                await notice(.error, "\(members[index].name): \(error.message)", hint: error.hint, member: index)
+            if members.count > 1, telling.code != .cancelled {
+                await notice(.error, "\(members[index].name): \(telling.message)", hint: telling.hint, member: index)
             }
             await publish()
         }
@@ -484,4 +488,9 @@ actor PlaybackSession {
 
 extension MediaSource {
     var isStandardInput: Bool { if case .live(let input) = self { input.kind == .standardInput } else { false } }
+}
+
+extension RouterError {
+    /// Whether a person has to let us in before it is worth trying again.
+    fileprivate var wantsPerson: Bool { [.authRequired, .authFailed, .pairingDenied].contains(code) }
 }

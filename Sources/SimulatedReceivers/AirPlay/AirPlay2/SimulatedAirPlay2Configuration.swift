@@ -125,12 +125,12 @@ public struct SimulatedAirPlay2Configuration: Sendable {
     /// As records and `/info` say it (`Protocols/airplay/README.md`, “Feature bits”).
     public var features: AirPlayFeatures {
         // Sound, titles, pictures and progress, PCM, Apple Lossless and AAC, sound in the clear, one port for all.
-        var bits = [9, 15, 16, 17, 18, 19, 20, 22, 30, 38, 46, 47]
+        var bits = [9, 15, 16, 17, 18, 19, 20, 22, 30, 38, 47]
         if streams.contains(.buffered), timing.contains(.ptp) { bits.append(40) }
         if timing.contains(.ptp) { bits.append(41) }
         if timing.contains(.ntp) { bits.append(45) }
         if pairing.transientRefusal == nil { bits.append(48) }
-        if pairing.legacy != nil { bits.append(27) }
+        bits.append(pairing.legacy == nil ? 46 : 27)
         if drawsNowPlaying { bits.append(50) }
         return AirPlayFeatures(rawValue: bits.reduce(0) { $0 | 1 << UInt64($1) })
     }
