@@ -203,5 +203,13 @@ struct RAOPFaultTests {
         #expect(error?.code == .authRequired)
         #expect(error?.hint?.contains("router pair Room") == true)
         await room.stop()
+
+        // Whoever knows nothing of it is played to all the same.
+        let open = try await RAOPRoom()
+        let second = try await open.open(credentials: credentials(controller))
+        await second.end(.stop)
+        #expect(open.story.phases.contains { $0.contains("going on without") })
+        #expect(open.story.facts.isEmpty)
+        await open.stop()
     }
 }

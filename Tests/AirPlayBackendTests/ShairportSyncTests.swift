@@ -75,7 +75,11 @@ struct ShairportSyncTests {
         var first: Int?
         var matching = 0
         var worst = 0
-        var description: String { "begins at \(first ?? -1), \(matching) frames within 2, worst \(worst)" }
+        /// The packets, counted from the first frame wanted, that have a frame which does not match.
+        var missing: [Int64] = []
+        var description: String {
+            "begins at \(first ?? -1), \(matching) frames within 2, worst \(worst), missing \(missing.prefix(40))"
+        }
     }
 
     /// How many frames of the signal, from its first one on, were written within 2 of what they should be.
@@ -91,8 +95,13 @@ struct ShairportSyncTests {
             (0..<8).allSatisfy { matches(position + $0, firstFrame + Int64($0)) }
         }
         guard let first = report.first else { return report }
-        for frame in firstFrame..<frames where matches(first + Int(frame - firstFrame), frame) {
-            report.matching += 1
+        for frame in firstFrame..<frames {
+            guard !matches(first + Int(frame - firstFrame), frame) else {
+                report.matching += 1
+                continue
+            }
+            let packet = (frame - firstFrame) / 352
+            if report.missing.last != packet { report.missing.append(packet) }
         }
         return report
     }

@@ -116,6 +116,29 @@ struct SimulateCommandTests {
         #expect(!ended.errors.contains("Kitchen: "), "\(ended.errors)")
     }
 
+    @Test("A7 the way that an AirPlay 2 receiver wants is found before sound, and the next process goes it at once")
+    func remembered() async throws {
+        let sound = try TwoTones()
+        defer { sound.remove() }
+        let file = try await sound.file("song.flac", seconds: 2)
+        let state = ["XDG_STATE_HOME": sound.folder.appendingPathComponent("state").path]
+        let process = try RouterProcess([
+            "simulate", "--airplay2", "Den?timing=ntp&record=after", "--port", "0", "--fault", "cseq=missing",
+            "--fault", "challenge=1",
+        ])
+        let line = try #require(try await lines(process, 1).first)
+        var told: [String] = []
+        for _ in 1...2 {
+            let played = try await RouterProcess.run(["play", file.path, "--device", line.uri], environment: state)
+            #expect(played.status == 0, "\(played.errors)")
+            told.append(played.output + played.errors)
+        }
+        #expect(told[0].contains("it wants its stream in another order"), "\(told[0])")
+        #expect(!told[1].contains("another order"), "\(told[1])")
+        process.interrupt()
+        #expect(await process.outcome(within: .seconds(20)).status == 0)
+    }
+
     @Test("pychromecast plays, pauses, seeks, sets volume and stops on router simulate --cast", .timeLimit(.minutes(2)))
     func pychromecast() async throws {
         let python = try await PeerPrograms.python(with: "pychromecast", for: "pychromecast plays to router simulate")

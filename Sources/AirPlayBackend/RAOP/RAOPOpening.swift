@@ -18,27 +18,32 @@ struct RAOPOpening: Sendable {
     var remotes: AirPlayRemoteControl?
 
     /// Connects at the first address that answers, and sets a session up; pairing's requests are written the other way
-    /// where a device does not understand the first.
+    /// where a device does not understand the first. One that understands neither of HomeKit's is played to without:
+    /// it was paired with by its AirPlay 2 service, and RAOP may be open.
     func open() async throws -> AirPlayRouteSession {
         let known = options.learnt[AirPlayPairingFlow.spellingFact].flatMap(AirPlay2Way.Spelling.init) ?? .rtsp
+        let other: AirPlay2Way.Spelling = known == .rtsp ? .http : .rtsp
+        let isHomeKit = options.credentials?.kind == .pin || options.credentials?.kind == .password
         do {
             return try await attempt(known)
-        } catch let first as AirPlayPairing.Unproven where first.isAboutSpelling {
-            let other: AirPlay2Way.Spelling = known == .rtsp ? .http : .rtsp
+        } catch let first as AirPlayPairing.Unproven {
+            guard first.isAboutSpelling else { throw first.error }
             options.phase("\(first.error.message); trying the other spelling")
             do {
                 let session = try await attempt(other)
                 await options.learn(AirPlayPairingFlow.spellingFact, other.rawValue)
                 return session
             } catch let second as AirPlayPairing.Unproven {
-                throw second.isAboutSpelling ? first.error : second.error
+                guard second.isAboutSpelling else { throw second.error }
+                guard isHomeKit else { throw first.error }
+                options.phase("it wants no proof of who we are; going on without")
+                return try await attempt(nil)
             }
-        } catch let unproven as AirPlayPairing.Unproven {
-            throw unproven.error
         }
     }
 
-    private func attempt(_ spelling: AirPlay2Way.Spelling) async throws -> AirPlayRouteSession {
+    /// - Parameter spelling: of the requests that prove who we are; nil: none are sent.
+    private func attempt(_ spelling: AirPlay2Way.Spelling?) async throws -> AirPlayRouteSession {
         let connection = try await connect()
         do {
             return try await withTaskCancellationHandler {
@@ -73,12 +78,14 @@ struct RAOPOpening: Sendable {
 
     /// Climbs to SETUP on a fresh connection. The connection is closed when it throws.
     private func open(
-        on connection: RTSPConnection, _ spelling: AirPlay2Way.Spelling
+        on connection: RTSPConnection, _ spelling: AirPlay2Way.Spelling?
     ) async throws -> AirPlayRouteSession {
         let buttons = await remotes?.open()
         do {
-            try await AirPlayPairing.prove(
-                on: connection, spelling: spelling, endpoint: endpoint, options: options)
+            if let spelling {
+                try await AirPlayPairing.prove(
+                    on: connection, spelling: spelling, endpoint: endpoint, options: options)
+            }
             return try await open(on: connection, buttons)
         } catch {
             buttons?.close()
