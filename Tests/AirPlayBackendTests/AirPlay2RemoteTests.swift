@@ -139,6 +139,22 @@ extension AirPlay2SessionTests {
         await refusing.stop()
     }
 
+    @Test("A9 What is said of an item that was paused at once is drawn all the same")
+    func drawnWhilePaused() async throws {
+        let room = try await AirPlay2Room { $0.drawsNowPlaying = true }
+        let session = try await room.open()
+        let feed = SignalFeed(frames: 44_100 * 60)
+        try await ShairportSyncTests.play(feed, on: session)
+        #expect(try await session.perform(.pause) == .succeeded)
+        #expect(await room.receiver.record().commands.isEmpty)
+        try await session.present(ShairportSyncTests.nowPlaying(feed))
+        let commands = await room.receiver.record().commands
+        #expect(commands.count == 5)
+        #expect(commands.contains { $0["params"]?["mrPlaybackState"]?.integer == 2 })
+        await session.end(.stop)
+        await room.stop()
+    }
+
     @Test("A8 A device that is read back as silent keeps the level it had")
     func muted() async throws {
         let room = try await AirPlay2Room { $0.initialVolume = -12 }
@@ -165,7 +181,8 @@ struct MediaRemoteChoiceTests {
     private static func verified() throws -> AirPlay2Admission {
         .verify(
             HomeKitCredentials(
-                controller: ControllerIdentity(identifier: "us", signingKey: SigningKey(seed: [UInt8](repeating: 1, count: 32))),
+                controller: ControllerIdentity(
+                    identifier: "us", signingKey: SigningKey(seed: [UInt8](repeating: 1, count: 32))),
                 accessoryIdentifier: Array("it".utf8), accessoryKey: [UInt8](repeating: 2, count: 32)))
     }
 

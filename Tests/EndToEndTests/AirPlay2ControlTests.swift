@@ -78,7 +78,8 @@ struct AirPlay2ControlTests {
 
     // MARK: Buttons
 
-    @Test("A10 the event channel and DACP: pause, play, next, previous, louder, mute, each with the device as its origin")
+    @Test(
+        "A10 the event channel and DACP: pause, play, next, previous, louder, mute, each with the device as its origin")
     func buttons() async throws {
         let sound = try TwoTones()
         defer { sound.remove() }
@@ -174,7 +175,8 @@ struct AirPlay2ControlTests {
         let cover = sound.folder.appendingPathComponent("cover.jpg")
         let noise = "nullsrc=size=1500x1000,geq=random(1)*255:128:128"
         let made = try await PeerPrograms.run(
-            "ffmpeg", ["-v", "error", "-nostdin", "-f", "lavfi", "-i", noise, "-frames:v", "1", "-q:v", "2", cover.path])
+            "ffmpeg",
+            ["-v", "error", "-nostdin", "-f", "lavfi", "-i", noise, "-frames:v", "1", "-q:v", "2", cover.path])
         try #require(made.succeeded, "\(made.errors)")
         let files = [
             try await sound.file("one.flac", seconds: 30, title: "東京は夜の七時"),

@@ -15,7 +15,11 @@ extension AirPlayRouteSession {
         try checkUsable()
         self.nowPlaying = nowPlaying
         // Before the first start there is no RTP time to tie it to; it goes along with the start.
-        guard run != nil else { return }
+        guard run != nil else {
+            // Paused before anybody could say what it is.
+            if pausedRun != nil, state.value.media == .paused { try await draw(.paused) }
+            return
+        }
         try await sendNowPlaying()
     }
 

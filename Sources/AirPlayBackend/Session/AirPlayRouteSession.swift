@@ -130,6 +130,7 @@ public actor AirPlayRouteSession: RouteSession {
         try await halt()
         loaded = Loaded(feed: push.feed)
         nowPlaying = nil
+        (pausedRun, haltedAt) = (nil, nil)
         state.update { update in
             update.media = autoplay ? .loading : .paused
             update.stopReason = nil
@@ -240,8 +241,8 @@ public actor AirPlayRouteSession: RouteSession {
         state.finish()
         opening?.cancel()
         pump?.cancel()
-        wire.abort()
-        // What else it holds is let go of too.
+        // One that is there is told; then what else it holds is let go of too.
+        if !taken { wire.abort() }
         await wire.end()
         await tidy()
     }
