@@ -105,6 +105,21 @@ struct LoneRoomTests {
         }
     }
 
+    @Test("R5 a receiver that still holds the lost connection is said to be busy, once, and tried until it is free")
+    func busy() async throws {
+        try await Self.house(seconds: 3000).live { house in
+            let notices = await Notices(house.engine)
+            _ = try await lost(house)
+            let held = RouterError(.routeBusy, "Kitchen is busy: somebody else plays there", scope: .route)
+            house.airplay.refuse(house.speaker("Kitchen"), with: held)
+            let tried = house.airplay.opened.count
+            #expect(await house.turn(seconds: 60) { house.airplay.opened.count >= tried + 4 })
+            #expect(await notices.count { $0.message == "Kitchen: it answers again, and is busy" } == 1)
+            house.airplay.accept(house.speaker("Kitchen"))
+            #expect(await house.turn(seconds: 20) { await house.plays("Kitchen") })
+        }
+    }
+
     @Test("R5 lost twice: the minute begins anew")
     func twice() async throws {
         try await Self.house(seconds: 3000).live { house in

@@ -52,6 +52,7 @@ extension PlaybackSession {
         var retry = retry(of: index)
         var reason = error
         var isOver = false
+        var isToldBusy = false
         while clock.now() < retry.deadline {
             // Between half of it and all: many rooms that were lost at once do not all come back at once.
             let spread = Int64(Double(retry.wait) * (0.5 + environment.random() / 2))
@@ -76,6 +77,12 @@ extension PlaybackSession {
                 reason = RouterError(wrapping: error)
                 guard waits(index, generation) else { return }
                 if Self.isFinal(reason) { return await giveUp(index, reason) }
+                guard reason.code == .routeBusy, !isToldBusy else { continue }
+                isToldBusy = true
+                await notice(
+                    .warning, "\(members[index].name): it answers again, and is busy",
+                    hint: "It may still hold the connection that was lost, until it notices in a minute or two; it is "
+                        + "tried on", member: index)
             }
         }
         guard waits(index, generation) else { return }
