@@ -84,7 +84,6 @@ enum AirPlayEndpoint {
         var access = RouteAccess.open
         if advertisement.passwordRequired { access = .password }
         if advertisement.statusFlags.contains(.oneTimePairingRequired) { access = .pairingNeeded }
-        var facts = record.txt
         facts[otherAddresses] = others(record)
         return Endpoint(
             id: EndpointID(rawValue: "raop:\(unique)"), protocol: .raop, name: name, host: host, port: record.port,
