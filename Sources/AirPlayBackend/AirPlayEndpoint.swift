@@ -64,6 +64,7 @@ enum AirPlayEndpoint {
         let unique = mac ?? record.key.name.lowercased()
         var access = RouteAccess.open
         if advertisement.passwordRequired { access = .password }
+        if advertisement.statusFlags.contains(.pinRequired) { access = .pin }
         if advertisement.statusFlags.contains(.oneTimePairingRequired) { access = .pairingNeeded }
         return Endpoint(
             id: EndpointID(rawValue: "raop:\(unique)"), protocol: .raop, name: name, host: host, port: record.port,
