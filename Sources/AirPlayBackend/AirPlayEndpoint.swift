@@ -83,6 +83,7 @@ enum AirPlayEndpoint {
             AirPlay2Facts(txt: record.txt).features?.supportsAirPlay2 == true ? RouteProtocol.airplay2.rawValue : nil
         var access = RouteAccess.open
         if advertisement.passwordRequired { access = .password }
+        if advertisement.statusFlags.contains(.pinRequired) { access = .pin }
         if advertisement.statusFlags.contains(.oneTimePairingRequired) { access = .pairingNeeded }
         facts[otherAddresses] = others(record)
         return Endpoint(

@@ -104,7 +104,7 @@ extension RouterEngine {
             route = try await oneRoute(device)
         } catch  where named.count == 1 {
             route = nil
-        } catch let error as RouterError where error.code == .routeNotFound {
+        } catch let error as RouterError where error.code == .routeNotFound || records.isEmpty {
             throw Self.neverPaired(device, records)
         }
         guard let route else {

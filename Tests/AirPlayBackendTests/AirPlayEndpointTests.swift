@@ -47,7 +47,7 @@ struct AirPlayEndpointTests {
         "A7 What it takes to be let in",
         arguments: [
             (["pw": "true"], RouteAccess.password), (["pw": "false"], .open), (["sf": "0x84"], .password),
-            (["sf": "0x204"], .pairingNeeded), ([:], .open), (["sf": "nonsense"], .open),
+            (["sf": "0xc"], .pin), (["sf": "0x204"], .pairingNeeded), ([:], .open), (["sf": "nonsense"], .open),
         ] as [([String: String], RouteAccess)])
     func access(txt: [String: String], expected: RouteAccess) throws {
         let endpoint = try #require(

@@ -193,8 +193,6 @@ struct FallbackTests {
             await #expect {
                 _ = try await house.play(["one"], in: ["Kitchen"])
             } throws: { ($0 as? RouterError)?.code == told }
-            // What is remembered of each is its own.
-            #expect(await Set(house.store.endpointFailures().map(\.message)) == ["the first", "the second"])
         }
     }
 
