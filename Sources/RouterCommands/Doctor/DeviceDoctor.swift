@@ -135,7 +135,10 @@ struct DeviceDoctor: Sendable {
         }
         let last = await follow(snapshot, events, say)
         try? await control.end(session: snapshot.id, reason: .stop)
-        for member in last.members {
+        // Its last state has all that was sent.
+        let ended = await control.sessions().first { $0.id == snapshot.id }
+        for var member in last.members {
+            member.delivery = ended?.members.first { $0.route == member.route }?.delivery ?? member.delivery
             await judge(member, endpoints.first { $0.id == member.endpoint }, say)
         }
     }
@@ -173,7 +176,8 @@ struct DeviceDoctor: Sendable {
 
     /// Whether every room plays for certain, and the tone is behind it.
     private static func isProven(_ session: SessionSnapshot) -> Bool {
-        guard let heard = session.anchor?.position(at: session.now) else { return false }
+        // A snapshot is as old as the last change.
+        guard let heard = session.anchor?.position(at: PlayFollower.monotonic()) else { return false }
         return heard.seconds > Double(ToneFile.toneSeconds + 1)
             && session.members.allSatisfy { $0.proof?.certainty == .known }
     }

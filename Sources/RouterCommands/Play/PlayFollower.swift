@@ -199,7 +199,8 @@ struct PlayFollower {
         return !volumes.isEmpty && volumes.allSatisfy(\.muted)
     }
 
-    private static func monotonic() -> Int64 {
+    /// The router's clock, where it runs in this process.
+    static func monotonic() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
