@@ -12,7 +12,7 @@ extension AirPlay2SessionTests {
     /// As soon as the engine would have it.
     static func soon(_ session: any RouteSession, fromFrame frame: Int64 = 0) throws -> Timeline {
         guard case .push(let needs) = session.descriptor.delivery else { throw CancellationError() }
-        #expect(needs.startLeadNanoseconds == 400_000_000)
+        #expect(needs.startLeadNanoseconds == 350_000_000)
         #expect(needs.leadNanoseconds == 2_000_000_000)
         return Timeline(
             hostNanoseconds: SystemHostClock().now() + needs.startLeadNanoseconds + 60_000_000,

@@ -6,10 +6,10 @@ import Testing
 struct AirPlayStartLeadTests {
     @Test("A1 What it adds by itself and a little more, at least the usual")
     func latency() {
-        #expect(AirPlayStartLead(model: "AirPort10,115", manufacturer: nil, latency: 250).milliseconds == 400)
-        #expect(AirPlayStartLead(model: "AudioAccessory5,1", manufacturer: "Apple Inc.").milliseconds == 400)
-        #expect(AirPlayStartLead(model: "AV Receiver", manufacturer: nil, latency: 50).milliseconds == 400)
-        #expect(AirPlayStartLead(model: "AV Receiver", manufacturer: nil, latency: 600).milliseconds == 750)
+        #expect(AirPlayStartLead(model: "AirPort10,115", manufacturer: nil, latency: 250).milliseconds == 350)
+        #expect(AirPlayStartLead(model: "AudioAccessory5,1", manufacturer: "Apple Inc.").milliseconds == 350)
+        #expect(AirPlayStartLead(model: "AV Receiver", manufacturer: nil, latency: 50).milliseconds == 350)
+        #expect(AirPlayStartLead(model: "AV Receiver", manufacturer: nil, latency: 600).milliseconds == 700)
         #expect(AirPlayStartLead(model: "AppleTV11,1", manufacturer: nil, isBuffered: true).milliseconds == 800)
     }
 

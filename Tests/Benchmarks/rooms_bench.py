@@ -58,7 +58,7 @@ class Rooms:
                 self.ports.append(event["port"])
                 self.uris.append(uri)
             elif event.get("event") == "sound":
-                self.sounding.add(event.get("name"))
+                self.sounding.add(event["receiver"])
 
     def first_tone(self, name="R0"):
         """The instant at which its first sample that is not silence was heard."""

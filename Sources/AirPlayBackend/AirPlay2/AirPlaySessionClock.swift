@@ -25,7 +25,7 @@ struct AirPlaySessionClock: Sendable {
 
     /// Nanoseconds from our first Announce to the start of a run: where the device is heard from, and where it is not.
     private static let shortestSettling: Int64 = 150_000_000
-    private static let longestSettling: Int64 = 250_000_000
+    private static let longestSettling: Int64 = 200_000_000
 
     /// The device asks us, at the port of `datagrams`.
     static func ntp(datagrams: AirPlayDatagrams, latency: Int) -> AirPlaySessionClock {

@@ -2,7 +2,7 @@
 /// (`Protocols/airplay/README.md`, “Starting soon”).
 struct AirPlayStartLead: Sendable, Hashable {
     /// Milliseconds beyond what the device adds by itself: for the way there, and for one packet to be asked for again.
-    private static let margin = 150
+    private static let margin = 100
     /// What devices add by themselves, where they say nothing else: 11,025 frames of 44,100.
     private static let usualLatency = 250
     /// shairport-sync fills the buffer of an output without a clock (a pipe, standard output) a second ahead, and is late

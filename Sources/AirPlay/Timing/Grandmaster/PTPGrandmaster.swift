@@ -27,6 +27,9 @@ struct PTPGrandmaster: Sendable {
     static let longestGrant: UInt32 = 3600
     /// Announces that go with the first Syncs: two of them make a master, and a receiver need not wait a second for it.
     static let openingAnnounces = 3
+    /// Syncs that a new peer gets closer together, and nanoseconds between them: it plays by our clock the sooner.
+    static let openingSyncs = 8
+    static let openingSyncSpacing: Int64 = 40_000_000
     /// Messages of one peer that are looked at each second; the most in use is 16 questions.
     static let messagesPerSecond = 64
 
@@ -50,7 +53,7 @@ struct PTPGrandmaster: Sendable {
             announce: PTPMessageStream(standard: Self.announceInterval, due: now),
             sync: PTPMessageStream(standard: Self.syncInterval, due: now),
             signaling: PTPMessageStream(standard: Self.signalingInterval, due: now), opening: Self.openingAnnounces,
-            windowStart: now, status: PTPPeerStatus(localAddress: localAddress))
+            openingSyncs: Self.openingSyncs, windowStart: now, status: PTPPeerStatus(localAddress: localAddress))
     }
 
     mutating func remove(_ peer: PTPAddress) { peers[peer] = nil }
@@ -80,6 +83,7 @@ struct PTPGrandmaster: Sendable {
             }
             if let sequence = peer.sync.take(at: now) {
                 outgoing.append(sync(sequence, to: address, logInterval: peer.sync.logInterval))
+                peer.spaceOpeningSync(after: now)
                 peer.status.syncsSent += 1
             }
             peers[address] = peer

@@ -58,6 +58,8 @@ struct PTPPeer: Sendable {
     var signaling: PTPMessageStream
     /// Announces still to go with the first Syncs.
     var opening: Int
+    /// Syncs still to come close together.
+    var openingSyncs: Int
     var windowStart: Int64
     var windowCount = 0
     var status: PTPPeerStatus
@@ -67,6 +69,13 @@ struct PTPPeer: Sendable {
         guard opening > 0, sync.due <= now else { return }
         opening -= 1
         announce.hasten(to: now)
+    }
+
+    /// A Sync has gone: the next one follows sooner in the opening.
+    mutating func spaceOpeningSync(after now: Int64) {
+        guard openingSyncs > 0 else { return }
+        openingSyncs -= 1
+        sync.hasten(to: now + PTPGrandmaster.openingSyncSpacing)
     }
 
     /// Counts a message; false beyond what a peer may send in a second.

@@ -35,7 +35,7 @@ enum AirPlayBenchmarks {
     /// Milliseconds of one pairing with a device that begins anew, its own time left out.
     static func measure(
         _ name: String, _ policy: PairingServerPolicy, book: PairingServerBook = PairingServerBook(name: "Bench"),
-        _ pair: (PairingClient) async throws -> Void
+        _ pair: @Sendable (PairingClient) async throws -> Void
     ) async throws -> String {
         var times: [Double] = []
         for round in 0..<(count + 1) {
