@@ -72,11 +72,11 @@ public struct AirPlayProvider: RouteProvider {
     }
 
     public func pairing(with endpoint: Endpoint, options: OpenOptions) async throws -> any PairingFlow {
-        try AirPlayPairingFlow(endpoint: endpoint, options: options)
+        try AirPlayPairingFlow(endpoint: endpoint, options: options, logger: logger)
     }
 
     public func unpair(_ endpoint: Endpoint, options: OpenOptions) async throws {
-        try await AirPlayPairing.forget(endpoint, options)
+        try await AirPlayPairing.forget(endpoint, options, logger)
     }
 
     private func openRAOP(_ endpoint: Endpoint, _ options: OpenOptions) async throws -> AirPlayRouteSession {

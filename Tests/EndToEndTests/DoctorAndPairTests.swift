@@ -135,6 +135,8 @@ struct DoctorAndPairTests {
             let keys = try await secrets(in: home.folder)
             #expect(!keys.isEmpty)
             for log in [paired.errors, played.errors] {
+                // It does say what went over the wire.
+                #expect(log.contains("trace AirPlay") && log.contains("pair-"), "\(log.suffix(2000))")
                 for secret in keys + ["73194682"] { #expect(!log.lowercased().contains(secret)) }
             }
 

@@ -1,4 +1,5 @@
 import HomeKitPairing
+import Logging
 import NIOCore
 import NIOPosix
 
@@ -13,12 +14,14 @@ public final class RTSPConnection: Sendable {
     public let remoteHost: String
     /// Ours, on the interface that leads there.
     public let localHost: String
+    private let logger: Logger
 
-    private init(channel: any Channel) throws(RAOPError) {
+    private init(channel: any Channel, logger: Logger) throws(RAOPError) {
         guard let remote = channel.remoteAddress, let local = channel.localAddress,
             let remoteHost = remote.ipAddress, let localHost = local.ipAddress
         else { throw .closed }
         self.channel = channel
+        self.logger = logger
         remoteAddress = remote
         remoteSocketAddress = remote.withSockAddr { address, size in
             Array(UnsafeRawBufferPointer(start: address, count: size))
@@ -32,9 +35,11 @@ public final class RTSPConnection: Sendable {
     /// - Parameters:
     ///   - host: a name or a numeric address.
     ///   - password: answers challenges.
+    ///   - logger: is told of requests and answers, but for what is in them: keys and codes are.
     public static func connect(
         host: String, port: Int, password: String?, timeout: Duration = .seconds(5),
         limits: RTSPMessageDecoder.Limits = RTSPMessageDecoder.Limits(),
+        logger: Logger = Logger(label: "AirPlay") { _ in SwiftLogNoOpLogHandler() },
         group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) async throws(RAOPError) -> RTSPConnection {
         try await TCPConnector.connect(to: .host(host, port: port), timeout: timeout, group: group) { channel in
@@ -43,7 +48,7 @@ public final class RTSPConnection: Sendable {
                 codec, RTSPClientHandler(password: password, codec: codec),
             ])
         } wrap: { channel in
-            try RTSPConnection(channel: channel)
+            try RTSPConnection(channel: channel, logger: logger)
         }
     }
 
@@ -56,6 +61,25 @@ public final class RTSPConnection: Sendable {
     ///   decided what it is.
     public func perform(
         _ request: RTSPRequest, timeout: Duration = .seconds(10), holding: Bool = false
+    ) async throws(RAOPError) -> RTSPResponse {
+        logger.trace(
+            "sent \(request.method) \(request.uri)",
+            metadata: ["device": "\(remoteHost)", "bytes": "\(request.body.count)"])
+        let response: RTSPResponse
+        do throws(RAOPError) {
+            response = try await answer(to: request, timeout: timeout, holding: holding)
+        } catch {
+            logger.trace("no answer to \(request.method)", metadata: ["device": "\(remoteHost)", "error": "\(error)"])
+            throw error
+        }
+        logger.trace(
+            "answered \(request.method) with \(response.status)",
+            metadata: ["device": "\(remoteHost)", "bytes": "\(response.body.count)"])
+        return response
+    }
+
+    private func answer(
+        to request: RTSPRequest, timeout: Duration, holding: Bool
     ) async throws(RAOPError) -> RTSPResponse {
         let promise = channel.eventLoop.makePromise(of: RTSPResponse.self)
         let outgoing = RTSPClientHandler.Outgoing(

@@ -85,7 +85,7 @@ struct AirPlay2Opening: Sendable {
         let connection: RTSPConnection
         do {
             connection = try await RTSPConnection.connect(
-                host: plan.host(of: way), port: endpoint.port, password: options.password?.revealed)
+                host: plan.host(of: way), port: endpoint.port, password: options.password?.revealed, logger: logger)
         } catch {
             throw Failure(
                 error: AirPlayErrors.opening(error, endpoint: endpoint),

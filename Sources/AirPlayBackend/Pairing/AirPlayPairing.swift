@@ -1,5 +1,6 @@
 import AirPlay
 import HomeKitPairing
+import Logging
 import RouteBackend
 import RouteModel
 
@@ -66,7 +67,7 @@ struct AirPlayPairing: Sendable {
 
     /// Has a device forget us, by the credentials in `options`. The older pairing knows no way to do so: there it is
     /// enough that we forget.
-    static func forget(_ endpoint: Endpoint, _ options: OpenOptions) async throws {
+    static func forget(_ endpoint: Endpoint, _ options: OpenOptions, _ logger: Logger) async throws {
         guard let credentials = options.credentials, credentials.kind == .pin || credentials.kind == .password else {
             return
         }
@@ -78,7 +79,7 @@ struct AirPlayPairing: Sendable {
         }
         do {
             let connection = try await RTSPConnection.connect(
-                host: endpoint.host, port: endpoint.port, password: options.password?.revealed)
+                host: endpoint.host, port: endpoint.port, password: options.password?.revealed, logger: logger)
             do {
                 let client = client(on: connection, spelling: .rtsp)
                 let result = try await client.verify(kept)

@@ -1,5 +1,6 @@
 import AirPlay
 import HomeKitPairing
+import Logging
 import RouteBackend
 import RouteModel
 
@@ -21,6 +22,7 @@ actor AirPlayPairingFlow: PairingFlow {
     }
 
     private let controller: ControllerIdentity
+    private let logger: Logger
     private let learn: @Sendable (String, String) async -> Void
     private var spelling: AirPlay2Way.Spelling
     private var connection: RTSPConnection?
@@ -30,8 +32,9 @@ actor AirPlayPairingFlow: PairingFlow {
     static let spellingFact = "airplay.pairing-spelling"
 
     /// Throws `unsupported` for a device that is not paired with, and `storage` without an identity.
-    init(endpoint: Endpoint, options: OpenOptions) throws {
+    init(endpoint: Endpoint, options: OpenOptions, logger: Logger) throws {
         self.endpoint = endpoint
+        self.logger = logger
         let facts = AirPlay2Facts(txt: endpoint.facts)
         kind = try Self.kind(facts, endpoint)
         controller = try AirPlayPairing.controller(options.identity)
@@ -111,7 +114,8 @@ actor AirPlayPairingFlow: PairingFlow {
     /// A fresh connection, and as far as the device waits.
     private func attempt() async throws -> PairingStep {
         await close()
-        let connection = try await RTSPConnection.connect(host: endpoint.host, port: endpoint.port, password: nil)
+        let connection = try await RTSPConnection.connect(
+            host: endpoint.host, port: endpoint.port, password: nil, logger: logger)
         if case .ended = stage {
             await connection.close()
             throw Self.ended(endpoint)

@@ -66,7 +66,7 @@ struct RAOPOpening: Sendable {
             }
             do {
                 return try await RTSPConnection.connect(
-                    host: host, port: endpoint.port, password: options.password?.revealed)
+                    host: host, port: endpoint.port, password: options.password?.revealed, logger: logger)
             } catch {
                 try Task.checkCancellation()
                 // The first address is the likeliest.

@@ -95,7 +95,7 @@ extension AirPlay2Opening {
         _ way: AirPlay2Way, _ admission: AirPlay2Admission
     ) async throws -> AirPlayMediaRemote.Opened {
         let connection = try await RTSPConnection.connect(
-            host: plan.host(of: way), port: endpoint.port, password: options.password?.revealed)
+            host: plan.host(of: way), port: endpoint.port, password: options.password?.revealed, logger: logger)
         return try await withTaskCancellationHandler {
             let client = try await AirPlay2Client.introduce(
                 on: connection, options: clientOptions(way, remote: nil))
