@@ -35,7 +35,8 @@ struct PTPGrandmasterTests {
         #expect(selected.first == String(clock.clockID, radix: 16).leftPadded(to: 16), "\(log)")
         // The first offsets are from before a delay was measured.
         let offsets = await slave.events("offset").compactMap { $0["nanoseconds"] as? Int }.dropFirst(8)
-        try #require(offsets.count >= 8 * Self.seconds * 3 / 4, "\(offsets.count) offsets\n\(log)")
+        // Eight a second, or one: where it begins in the middle of our first Syncs, it prints an estimate over eight.
+        try #require(offsets.count >= Self.seconds * 3 / 4, "\(offsets.count) offsets; \(status)\n\(log)")
         let median = offsets.sorted()[offsets.count / 2]
         let deviations = offsets.map { abs($0 - median) }.sorted()
         print(

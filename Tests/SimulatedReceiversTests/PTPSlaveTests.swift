@@ -35,18 +35,21 @@ struct PTPSlaveTests {
 
         /// A Sync and its Follow_Up.
         mutating func sync(
-            at host: Int64, delayed: Int64, identity: PTPPortIdentity = PTPSlaveTests.master, correction: Int64 = 0
+            at host: Int64, delayed: Int64, identity: PTPPortIdentity = PTPSlaveTests.master, correction: Int64 = 0,
+            overtaken: Bool = false
         ) {
             sequence &+= 1
             let header = PTPHeader(source: identity, sequence: sequence, flags: .twoStep, correction: correction << 16)
-            slave.received(
-                PTPMessage(header, .sync(origin: .zero)).encoded(), from: PTPSlaveTests.address, at: host + delayed)
             let time = PTPTimestamp(nanosecondsSinceEpoch: UInt64(host + PTPSlaveTests.offset - correction))
             var plain = header
             plain.correction = 0
-            slave.received(
-                PTPMessage(plain, .followUp(preciseOrigin: time)).encoded(), from: PTPSlaveTests.address,
-                at: host + delayed + 200_000)
+            let messages = [
+                (PTPMessage(header, .sync(origin: .zero)), host + delayed),
+                (PTPMessage(plain, .followUp(preciseOrigin: time)), host + delayed + 200_000),
+            ]
+            for (message, arrival) in overtaken ? messages.reversed() : messages {
+                slave.received(message.encoded(), from: PTPSlaveTests.address, at: arrival)
+            }
         }
     }
 
@@ -74,6 +77,18 @@ struct PTPSlaveTests {
         // After four seconds the good one is forgotten.
         for number in 0..<32 as Range<Int64> { sender.sync(at: 4_000_000_000 + number, delayed: 90_000) }
         #expect(sender.slave.estimate?.offset == Self.offset - 90_000)
+    }
+
+    @Test("R5 PTP a Follow_Up that overtakes its Sync counts all the same")
+    func overtaken() throws {
+        var sender = Sender()
+        _ = sender.slave.follow(clockID: Self.masterID, addresses: [Self.address])
+        for _ in 1...2 { sender.announce() }
+        for number in 0..<4 as Range<Int64> {
+            sender.sync(at: 1_000_000_000 + number * 40_000_000, delayed: 50_000, overtaken: number % 2 == 0)
+        }
+        #expect(sender.slave.isSettled)
+        #expect(sender.slave.estimate?.offset == Self.offset - 50_000)
     }
 
     @Test("R5 PTP one that asks takes the way's delay out")

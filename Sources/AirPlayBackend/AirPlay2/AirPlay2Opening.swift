@@ -162,7 +162,8 @@ struct AirPlay2Opening: Sendable {
             parts.datagrams = nil
             built = try await buffered(client, facts, answer, sessionClock, parts)
         }
-        await sessionClock.settled()
+        await sessionClock.greet()
+        await sessionClock.settled(clock.now())
         built.events = client.commands
         built.remote = parts.remote
         if facts.features?.contains(.nowPlayingInfo) == true {

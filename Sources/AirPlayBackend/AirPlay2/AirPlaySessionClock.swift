@@ -12,8 +12,11 @@ struct AirPlaySessionClock: Sendable {
     var peer: AirPlay2TimingPeer?
     var anchor: Anchor
     var evidence: PlayingEvidence.Source
-    /// Returns when the device is likely to know our time by the first sound of a run that begins soon.
-    var settled: @Sendable () async -> Void
+    /// To be called when the device has been told whom to follow: what it heard before that was nobody's.
+    var greet: @Sendable () async -> Void
+    /// Returns when the device is likely to know our time by the first sound of a run that begins soon, where it was
+    /// greeted at this instant.
+    var settled: @Sendable (_ greeted: Int64) async -> Void
     /// Lets go of it; to be called once.
     var release: @Sendable () async -> Void
 
@@ -23,16 +26,16 @@ struct AirPlaySessionClock: Sendable {
         case ptp(clockID: UInt64, time: @Sendable (Int64) -> UInt64)
     }
 
-    /// Nanoseconds from our first Announce to the start of a run: where the device is heard from, and where it is not.
+    /// Nanoseconds from the greeting to the start of a run: where the device is heard from, and where it is not.
     private static let shortestSettling: Int64 = 150_000_000
-    private static let longestSettling: Int64 = 200_000_000
+    private static let longestSettling: Int64 = 250_000_000
 
     /// The device asks us, at the port of `datagrams`.
     static func ntp(datagrams: AirPlayDatagrams, latency: Int) -> AirPlaySessionClock {
         AirPlaySessionClock(
             timing: .ntp(port: datagrams.timing.port), anchor: .ntp(latency: latency), evidence: datagrams.evidence,
             // It asks, and is answered within a millisecond.
-            settled: {}, release: {})
+            greet: {}, settled: { _ in }, release: {})
     }
 
     /// Our grandmaster tells the device. Throws where it cannot be had.
@@ -51,7 +54,6 @@ struct AirPlaySessionClock: Sendable {
             await keeper.release()
             throw error
         }
-        let begun = hostClock.now()
         let us = AirPlay2TimingPeer(id: identifier, addresses: [ours], clockID: service.clockID)
         let (first, last) = (Int(service.ports.event), Int(service.ports.general))
         return AirPlaySessionClock(
@@ -64,7 +66,8 @@ struct AirPlaySessionClock: Sendable {
                     let refused = status?.refusedAt.map { $0 > status?.lastHeardAt ?? .min } ?? false
                     return .grandmaster(heard: status?.lastHeardAt != nil, refused: refused)
                 }, ports: min(first, last)...max(first, last)),
-            settled: {
+            greet: { await service.greet(peer: peer) },
+            settled: { begun in
                 // Two Announces and some Syncs make a clock to play by; some receivers show that they have them.
                 while hostClock.now() - begun < Self.longestSettling {
                     let isHeard = await service.status(of: peer)?.lastHeardAt != nil

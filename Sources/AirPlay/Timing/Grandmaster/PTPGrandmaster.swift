@@ -56,6 +56,9 @@ struct PTPGrandmaster: Sendable {
             openingSyncs: Self.openingSyncs, windowStart: now, status: PTPPeerStatus(localAddress: localAddress))
     }
 
+    /// The peer follows us from now on: what went before it did is sent again.
+    mutating func greet(_ peer: PTPAddress, at now: Int64) { peers[peer]?.greet(at: now) }
+
     mutating func remove(_ peer: PTPAddress) { peers[peer] = nil }
 
     func status(of peer: PTPAddress) -> PTPPeerStatus? { peers[peer]?.status }

@@ -71,6 +71,13 @@ struct PTPPeer: Sendable {
         announce.hasten(to: now)
     }
 
+    /// The opening once more.
+    mutating func greet(at now: Int64) {
+        opening = PTPGrandmaster.openingAnnounces
+        openingSyncs = PTPGrandmaster.openingSyncs
+        sync.hasten(to: now)
+    }
+
     /// A Sync has gone: the next one follows sooner in the opening.
     mutating func spaceOpeningSync(after now: Int64) {
         guard openingSyncs > 0 else { return }

@@ -105,6 +105,14 @@ public actor PTPClockService: PTPThreadClient {
         return lane.description
     }
 
+    /// Begins anew with a peer, as `add` does: a receiver hears nothing of us before SETUP and SETPEERS have told it whom
+    /// to follow.
+    /// Does nothing for an address that is no peer.
+    public func greet(peer address: String) {
+        guard let peer = try? Self.parse(address), peers[peer] != nil else { return }
+        machine.greet(peer, at: cposix_monotonic_nanoseconds())
+    }
+
     /// Takes back one `add`; does nothing for an address that is no peer.
     public func remove(peer address: String) {
         guard let peer = try? Self.parse(address), let known = peers[peer] else { return }

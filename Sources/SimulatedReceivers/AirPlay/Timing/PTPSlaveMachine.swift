@@ -12,7 +12,7 @@ struct PTPSlaveMachine: Sendable {
     private static let kept = 32
     /// Syncs from which on the clock counts as settled: half a second's.
     static let settling = 4
-    /// Syncs without a Follow_Up that are remembered.
+    /// Syncs without a Follow_Up, and Follow_Ups without a Sync, that are remembered.
     private static let pendingLimit = 8
     /// Announces from which on a clock counts as a master (IEEE 1588, 9.3.2.5).
     private static let qualifying = 2
@@ -32,6 +32,8 @@ struct PTPSlaveMachine: Sendable {
     private var announced: [UInt64: Int] = [:]
     private var master: PTPPortIdentity?
     private var pending: [UInt16: (arrival: Int64, correction: Int64)] = [:]
+    /// Follow_Ups that came before their Sync: the two have ports of their own, and may overtake each other.
+    private var early: [UInt16: (time: PTPTimestamp, correction: Int64)] = [:]
     private var samples: [Sample] = []
     private var delays: [Int64] = []
     private var question: (sequence: UInt16, sent: Int64)?
@@ -58,6 +60,7 @@ struct PTPSlaveMachine: Sendable {
         announced = [:]
         master = nil
         pending = [:]
+        early = [:]
         samples = []
         delays = []
         question = nil
@@ -95,6 +98,9 @@ struct PTPSlaveMachine: Sendable {
             record.syncs += 1
             guard master == sender else { return }
             if message.header.flags.contains(.twoStep) {
+                if let told = early.removeValue(forKey: message.header.sequence) {
+                    return followed((arrival, message.header.correction), told.time, told.correction)
+                }
                 if pending.count >= Self.pendingLimit { pending = [:] }
                 pending[message.header.sequence] = (arrival, message.header.correction)
             } else {
@@ -102,9 +108,13 @@ struct PTPSlaveMachine: Sendable {
             }
         case .followUp(let time):
             record.followUps += 1
-            guard master == sender, let sync = pending.removeValue(forKey: message.header.sequence) else { return }
-            let (correction, overflow) = sync.correction.addingReportingOverflow(message.header.correction)
-            if !overflow { take(time, correction: correction, arrival: sync.arrival) }
+            guard master == sender else { return }
+            guard let sync = pending.removeValue(forKey: message.header.sequence) else {
+                if early.count >= Self.pendingLimit { early = [:] }
+                early[message.header.sequence] = (time, message.header.correction)
+                return
+            }
+            followed(sync, time, message.header.correction)
         case .delayResponse(let received, let requester):
             record.delayResponses += 1
             guard requester == identity, let question, question.sequence == message.header.sequence,
@@ -116,6 +126,13 @@ struct PTPSlaveMachine: Sendable {
         case .signaling: record.signalings += 1
         case .delayRequest, .peerDelayRequest, .peerDelayResponse, .peerDelayFollowUp: break
         }
+    }
+
+    private mutating func followed(
+        _ sync: (arrival: Int64, correction: Int64), _ time: PTPTimestamp, _ more: Int64
+    ) {
+        let (correction, overflow) = sync.correction.addingReportingOverflow(more)
+        if !overflow { take(time, correction: correction, arrival: sync.arrival) }
     }
 
     private mutating func take(_ time: PTPTimestamp, correction: Int64, arrival: Int64) {
