@@ -39,6 +39,8 @@ let package = Package(
         .library(name: "RouteBackend", targets: ["RouteBackend"]),
         .library(name: "RouterCore", targets: ["RouterCore"]),
         .library(name: "RouterDaemon", targets: ["RouterDaemon"]),
+        .library(name: "RouterAPI", targets: ["RouterAPI"]),
+        .library(name: "SceneScript", targets: ["SceneScript"]),
         .library(name: "CastV2", targets: ["CastV2"]),
         .library(name: "AirPlay", targets: ["AirPlay"]),
         .library(name: "HomeKitPairing", targets: ["HomeKitPairing"]),
@@ -65,6 +67,7 @@ let package = Package(
         .systemLibrary(name: "CPlist", pkgConfig: "libplist-2.0", providers: [.apt(["libplist-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CAVCodec", pkgConfig: "libavcodec", providers: [.apt(["libavcodec-dev"])]),
+        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .target(name: "CPosix"),
 
         // Values and contract
@@ -95,18 +98,21 @@ let package = Package(
         module("RouterStore", ["RouteModel", grdb]),
 
         // Surface
+        module("SceneScript", ["RouteModel", yams]),
+        module("RouterAPI", ["RouteModel", nio, nioPosix, nioHTTP]),
+        module("MPRISBridge", ["RouteModel", "CSystemd"]),
         module(
             "RouterDaemon",
             [
                 "RouteModel", "RouteBackend", "RouterCore", "RouterStore", "Media", "Pacing", "AvahiDiscovery",
-                "CastBackend",
-                "AirPlayBackend", yams, logging,
+                "CastBackend", "AirPlayBackend", "SceneScript", "RouterAPI", "MPRISBridge", hummingbird, nio, nioPosix,
+                nioHTTP, yams, logging,
             ]),
         module(
             "RouterCommands",
             [
-                "RouteModel", "RouteBackend", "AvahiDiscovery", "CastBackend", "RouterDaemon", "SimulatedReceivers",
-                argumentParser, logging,
+                "RouteModel", "RouteBackend", "AvahiDiscovery", "CastBackend", "RouterDaemon", "RouterAPI",
+                "SceneScript", "SimulatedReceivers", argumentParser, logging,
             ]),
         .executableTarget(name: "router", dependencies: ["RouterCommands"], swiftSettings: strict),
 
@@ -160,13 +166,15 @@ let package = Package(
             "AvahiDiscoveryTests",
             ["AvahiDiscovery", "RouteBackend", "RouteModel", "RouterTestKit", "CastBackend", "AirPlayBackend"]),
         tests("RouterCoreTests", ["RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
+        tests("SceneScriptTests", ["SceneScript", "RouteModel", "RouterTestKit"]),
+        tests("RouterAPITests", ["RouterAPI", "RouteModel", "RouterTestKit", nio, nioPosix, nioHTTP]),
+        tests("MPRISBridgeTests", ["MPRISBridge", "PeerSupport", "RouteModel", "RouterTestKit", "CSystemd"]),
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
         tests(
             "RouterDaemonTests",
             [
-                "RouterDaemon", "RouterCore", "RouterStore", "CastBackend", "RouteBackend", "RouteModel",
-                "RouterTestKit",
-                logging,
+                "RouterDaemon", "RouterAPI", "RouterCore", "RouterStore", "CastBackend", "RouteBackend", "RouteModel",
+                "RouterTestKit", "SimulatedReceivers", "PeerSupport", logging, nio, nioPosix, nioHTTP,
             ]),
         tests(
             "RouterCommandsTests",
@@ -185,9 +193,8 @@ let package = Package(
             "EndToEndTests",
             [
                 "RouteModel", "RouteBackend", "RouterCore", "AirPlayBackend", "CastBackend", "Media", "Pacing",
-                "RouterCommands", "RouterTestKit", "SimulatedReceivers", "PeerSupport", "AirPlay", "router", nio,
-                nioPosix,
-                nioHTTP, subprocess, logging,
+                "RouterAPI", "RouterCommands", "RouterDaemon", "RouterTestKit", "SceneScript", "SimulatedReceivers",
+                "PeerSupport", "AirPlay", "router", nio, nioPosix, nioHTTP, subprocess, logging,
             ],
             exclude: ["peers"]),
     ]

@@ -17,7 +17,7 @@ packages=(
     ca-certificates git pkg-config binutils libc6-dev libgcc-12-dev libstdc++-12-dev zlib1g-dev libxml2 libcurl4
     libncurses6 libsqlite3-0 tzdata
     # libraries
-    libavahi-client-dev libssl-dev libsodium-dev libplist-dev libavcodec-dev libsqlite3-dev
+    libavahi-client-dev libssl-dev libsodium-dev libplist-dev libavcodec-dev libsqlite3-dev libsystemd-dev
     # programs that the router calls or talks to
     ffmpeg avahi-daemon dbus procps
     # namespaces for the demo's house
@@ -27,6 +27,8 @@ testing=(
     shairport-sync vlc-bin vlc-plugin-base avahi-utils nftables openssl curl protobuf-compiler python3 python3-venv
     # clocks, and the monitor of a sink
     linuxptp pulseaudio pulseaudio-utils
+    # the desktop's side of MPRIS
+    playerctl
     # a sender that verifies devices, and a screen for it
     chromium xvfb
 )
@@ -88,7 +90,7 @@ command -v swift >/dev/null ||
     { echo "setup: swift is not in PATH; get a 6.1 or later toolchain from swift.org/install" >&2; exit 78; }
 
 # Third-party senders, in the versions that the tests were written against.
-peers=(pychromecast==14.0.10 catt==0.13.3 pyatv==0.18.0 srptools==1.0.1 cryptography==50.0.2)
+peers=(pychromecast==14.0.10 catt==0.13.3 pyatv==0.18.0 srptools==1.0.1 cryptography==50.0.2 schemathesis==4.32.5)
 if [ "$what" != build ] && [ -z "${ROUTER_PEERS:-}" ]; then
     stamp=.build/peers/installed
     if [ "$(cat $stamp 2>/dev/null)" != "${peers[*]}" ]; then

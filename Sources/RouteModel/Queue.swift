@@ -65,12 +65,21 @@ public struct QueueItem: Codable, Sendable, Hashable, Identifiable {
     public var subtitles: SubtitleRequest?
     /// Who put it there, where that was not the queue's own maker.
     public var addedBy: CommandOrigin?
+    /// Where in the media to stop and go on with the next item; nil is its end.
+    public var end: MediaTime?
+    /// False: its picture is not to be shown on receivers (A6). Its sound always may.
+    public var externalPlayback: Bool?
+    /// A JSON document of the client's, passed through unread; at most 16 KiB.
+    public var custom: String?
 
     public init(
         id: ItemID, source: MediaSource, metadata: MediaMetadata = MediaMetadata(), start: MediaTime = .zero,
         failure: String? = nil, context: String? = nil, subtitles: SubtitleRequest? = nil,
-        addedBy: CommandOrigin? = nil
+        addedBy: CommandOrigin? = nil, end: MediaTime? = nil, externalPlayback: Bool? = nil, custom: String? = nil
     ) {
+        self.end = end
+        self.externalPlayback = externalPlayback
+        self.custom = custom
         self.id = id
         self.source = source
         self.metadata = metadata
@@ -95,10 +104,14 @@ public struct QueueSnapshot: Codable, Sendable, Hashable {
     public var repeatMode: RepeatMode
     /// The order without shuffle, while shuffled.
     public var original: [ItemID]?
+    /// What is done with an item that does not play; nil is `skip`.
+    public var failurePolicy: FailurePolicy?
 
     public init(
-        version: Int, items: [QueueItem], current: ItemID?, repeatMode: RepeatMode = .off, original: [ItemID]? = nil
+        version: Int, items: [QueueItem], current: ItemID?, repeatMode: RepeatMode = .off, original: [ItemID]? = nil,
+        failurePolicy: FailurePolicy? = nil
     ) {
+        self.failurePolicy = failurePolicy
         self.version = version
         self.items = items
         self.current = current
@@ -120,4 +133,145 @@ public enum QueueEdit: Codable, Sendable, Hashable {
     case remove([ItemID])
     /// All that is to come.
     case clearUpcoming
+    /// Everything: what plays is stopped, and the queue is empty.
+    case clear
+    /// In place of all that is to come.
+    case replaceUpcoming([String])
+    /// Takes back the last change of order or content; the last ten can be, one after the other.
+    case undo
+    /// What is done from now on with an item that does not play.
+    case failurePolicy(FailurePolicy)
+}
+
+/// What is done with an item that does not play. The loss of a network or a device is never an item's failure: it is
+/// waited out.
+public enum FailurePolicy: Codable, Sendable, Hashable {
+    /// Goes on with the next, at most three in a row.
+    case skip
+    case stop
+    /// Tries it again so many times (1 to 10), and then goes on with the next.
+    case retry(Int)
+}
+
+/// How a queue came from one version to another, oldest edit first: enough to bring a reader's copy up to date.
+public struct QueueChanges: Codable, Sendable, Hashable {
+    public var session: SessionID
+    /// The version that `changes` apply to.
+    public var base: Int
+    public var version: Int
+    public var changes: [QueueChange]
+    /// The whole queue, in place of `changes`, where `base` is older than what is kept.
+    public var whole: QueueSnapshot?
+
+    public init(
+        session: SessionID, base: Int, version: Int, changes: [QueueChange], whole: QueueSnapshot? = nil
+    ) {
+        self.session = session
+        self.base = base
+        self.version = version
+        self.changes = changes
+        self.whole = whole
+    }
+}
+
+/// One step from one version of a queue to the next. Indices are those at its own turn.
+public enum QueueChange: Codable, Sendable, Hashable {
+    case insert([QueueItem], at: Int)
+    case remove([ItemID])
+    /// Takes these out, in this order, and puts them in at an index of what is left.
+    case move([ItemID], to: Int)
+    /// An item with the same id, as it is now.
+    case update(QueueItem)
+    /// A new order of all items.
+    case order([ItemID])
+    case current(ItemID?)
+    case repeatMode(RepeatMode)
+    /// The order without shuffle; nil: not shuffled.
+    case original([ItemID]?)
+    case failurePolicy(FailurePolicy?)
+}
+
+extension QueueSnapshot {
+    /// Brings this copy from `base` to `version`; false where it is at another version, and then it is left alone.
+    @discardableResult
+    public mutating func apply(_ update: QueueChanges) -> Bool {
+        if let whole = update.whole {
+            self = whole
+            return true
+        }
+        guard update.base == version else { return false }
+        for change in update.changes { apply(change) }
+        version = update.version
+        return true
+    }
+
+    private mutating func apply(_ change: QueueChange) {
+        switch change {
+        case .insert(let new, let index): items.insert(contentsOf: new, at: min(max(0, index), items.count))
+        case .remove(let ids):
+            let gone = Set(ids)
+            items.removeAll { gone.contains($0.id) }
+        case .move(let ids, let index):
+            let places = Dictionary(items.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+            let gone = Set(ids)
+            items.removeAll { gone.contains($0.id) }
+            items.insert(contentsOf: ids.compactMap { places[$0] }, at: min(max(0, index), items.count))
+        case .update(let item):
+            if let index = items.firstIndex(where: { $0.id == item.id }) { items[index] = item }
+        case .order(let ids):
+            let places = Dictionary(items.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+            items = ids.compactMap { places[$0] }
+        case .current(let id): current = id
+        case .repeatMode(let mode): repeatMode = mode
+        case .original(let ids): original = ids
+        case .failurePolicy(let policy): failurePolicy = policy
+        }
+    }
+}
+
+/// A queue kept under a name, to be played again.
+public struct SavedQueue: Codable, Sendable, Hashable {
+    /// 1 to 64 characters.
+    public var name: String
+    public var items: [QueueItem]
+    /// Seconds since 1970.
+    public var saved: Double
+
+    public init(name: String, items: [QueueItem], saved: Double) {
+        self.name = name
+        self.items = items
+        self.saved = saved
+    }
+}
+
+/// One play of one item: the history is a log of these, which nothing changes afterwards.
+public struct PlayRecord: Codable, Sendable, Hashable, Identifiable {
+    /// Counts up over all sessions.
+    public var id: Int
+    public var session: SessionID
+    public var item: QueueItem
+    /// As they were called.
+    public var rooms: [String]
+    /// Seconds since 1970.
+    public var started: Double
+    /// Nil while it plays.
+    public var stopped: Double?
+    /// Nil while it plays.
+    public var reason: StopReason?
+    /// The furthest position that was heard.
+    public var furthest: MediaTime
+
+    public init(
+        id: Int, session: SessionID, item: QueueItem, rooms: [String], started: Double, stopped: Double? = nil,
+        reason: StopReason? = nil, furthest: MediaTime = .zero
+    ) {
+        self.id = id
+        self.session = session
+        self.item = item
+        self.rooms = rooms
+        self.started = started
+        self.stopped = stopped
+        self.reason = reason
+        self.furthest = furthest
+    }
 }

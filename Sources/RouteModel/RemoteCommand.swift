@@ -27,6 +27,11 @@ public enum RemoteCommand: Codable, Sendable, Hashable {
     case selectTracks([Int])
     /// Ends the ad that plays, where that is allowed by now.
     case skipAd
+    /// How loud one room is to be against the loudest, 0 to 1 (`model.md` section 6); the master stays.
+    case trim(Double, room: String)
+    /// Brings a volume (nil: the master of all rooms) to a level evenly over a time, at most an hour. A volume that is
+    /// set meanwhile ends it.
+    case fade(to: VolumePosition, over: MediaTime, room: String?)
 }
 
 /// Who asked.

@@ -53,12 +53,17 @@ public struct Room: Codable, Sendable, Hashable {
     public var configured: Bool
     /// The routes it stands for now; empty while none of its devices is there.
     public var routes: [RouteID]
+    public var quietHours: QuietHours?
+    /// Made by a command and kept in the store; one of the configuration file is not, and only the file changes it.
+    public var stored: Bool?
 
     public init(
         name: String, aliases: [String] = [], devices: [String] = [], via: ViaPreference = .auto,
         volumeLimit: VolumePosition? = nil, offsetMilliseconds: Int = 0, configured: Bool = false,
-        routes: [RouteID] = []
+        routes: [RouteID] = [], quietHours: QuietHours? = nil, stored: Bool? = nil
     ) {
+        self.quietHours = quietHours
+        self.stored = stored
         self.name = name
         self.aliases = aliases
         self.devices = devices
@@ -67,6 +72,37 @@ public struct Room: Codable, Sendable, Hashable {
         self.offsetMilliseconds = offsetMilliseconds
         self.configured = configured
         self.routes = routes
+    }
+}
+
+/// When a room is not to be loud, by the local clock.
+public struct QuietHours: Codable, Sendable, Hashable {
+    /// Minutes after midnight, 0 to 1439. Where `from` is after `to`, they last over midnight.
+    public var from: Int
+    public var to: Int
+    /// The loudest it may be then.
+    public var limit: VolumePosition
+
+    public init(from: Int, to: Int, limit: VolumePosition) {
+        self.from = from
+        self.to = to
+        self.limit = limit
+    }
+}
+
+/// Rooms under one name, kept: `--on @group:NAME` names them all.
+public struct RoomGroup: Codable, Sendable, Hashable {
+    /// 1 to 64 characters.
+    public var name: String
+    /// Rooms, by name, in the order that they were added.
+    public var rooms: [String]
+    /// How loud each room is against the loudest, 0 to 1; a room without one is at 1.
+    public var trims: [String: Double]
+
+    public init(name: String, rooms: [String], trims: [String: Double] = [:]) {
+        self.name = name
+        self.rooms = rooms
+        self.trims = trims
     }
 }
 

@@ -35,6 +35,17 @@ public protocol RouterControlling: Sendable {
         _ edit: QueueEdit, session: SessionID?, ifVersion version: Int?, workingDirectory: String
     ) async throws -> QueueSnapshot
 
+    /// How the queue of a session (nil: the only one) came from this version to what it is.
+    func queueChanges(session: SessionID?, since version: Int) async throws -> QueueChanges
+
+    /// What was played, the latest first, at most `limit` (1 to 1,000).
+    func history(limit: Int) async throws -> [PlayRecord]
+
+    /// Keeps the queue of a session (nil: the only one) under a name, in place of what had that name.
+    func saveQueue(session: SessionID?, as name: String) async throws -> SavedQueue
+    func savedQueues() async throws -> [SavedQueue]
+    func removeSavedQueue(_ name: String) async throws
+
     func sessions() async -> [SessionSnapshot]
 
     /// Moves what a session (nil: the only one) plays to these rooms: it goes on there where it was, playing or paused,
@@ -43,6 +54,24 @@ public protocol RouterControlling: Sendable {
     /// Throws `unsupported` or `routeUnreachable` and the like where it cannot go on there, and then it goes on where it
     /// was; `cancelled` where the session was ended meanwhile.
     func transfer(session: SessionID?, to rooms: [String]) async throws -> TransferResult
+
+    /// Moves, expands, shrinks or copies what a session plays, or only tells what would be lost. Any failure before it is
+    /// done leaves it where it was, as it was.
+    func transfer(_ request: TransferRequest) async throws -> TransferResult
+
+    /// Says something into rooms over what plays there, and restores that exactly; returns when all is as before.
+    func announce(_ request: AnnounceRequest) async throws -> AnnounceReport
+
+    /// Makes a room, or puts it in place of the stored one called `name`. Throws `configuration` where the configuration
+    /// file has a room of that name, or another room has it.
+    func saveRoom(_ room: Room, replacing name: String?) async throws -> Room
+    /// Throws `routeNotFound`, and `configuration` for a room of the configuration file.
+    func removeRoom(_ name: String) async throws
+
+    func groups() async throws -> [RoomGroup]
+    /// Makes a group, or takes the place of the one of its name. Throws `routeNotFound` for a room that is not there.
+    func saveGroup(_ group: RoomGroup) async throws -> RoomGroup
+    func removeGroup(_ name: String) async throws
 
     /// Adds rooms to what a session (nil: the only one) plays: they come in on its beat, while the others play on. What
     /// such a room played before, in another session, is left there for the other rooms of that one.
@@ -97,6 +126,35 @@ extension RouterControlling {
     private static var noMembership: RouterError {
         RouterError(.unsupported, "this router's sessions keep the rooms that they began with")
     }
+
+    public func queueChanges(session: SessionID?, since version: Int) async throws -> QueueChanges {
+        throw Self.without("changes of a queue")
+    }
+    public func history(limit: Int) async throws -> [PlayRecord] { throw Self.without("history") }
+    public func saveQueue(session: SessionID?, as name: String) async throws -> SavedQueue {
+        throw Self.without("saved queues")
+    }
+    public func savedQueues() async throws -> [SavedQueue] { throw Self.without("saved queues") }
+    public func removeSavedQueue(_ name: String) async throws { throw Self.without("saved queues") }
+    public func transfer(_ request: TransferRequest) async throws -> TransferResult {
+        guard request.kind == .move, !request.preflight else { throw Self.without("such transfers") }
+        return try await transfer(session: request.session, to: request.rooms)
+    }
+    public func announce(_ request: AnnounceRequest) async throws -> AnnounceReport {
+        throw Self.without("announcements")
+    }
+    public func saveRoom(_ room: Room, replacing name: String?) async throws -> Room {
+        throw Self.without("stored rooms")
+    }
+    public func removeRoom(_ name: String) async throws { throw Self.without("stored rooms") }
+    public func groups() async throws -> [RoomGroup] { throw Self.without("groups") }
+    public func saveGroup(_ group: RoomGroup) async throws -> RoomGroup { throw Self.without("groups") }
+    public func removeGroup(_ name: String) async throws { throw Self.without("groups") }
+
+    /// What a router that plays only for one command does not have.
+    private static func without(_ what: String) -> RouterError {
+        RouterError(.unsupported, "this router keeps no \(what)", scope: .command)
+    }
 }
 
 /// How eagerly devices are looked for.
@@ -127,12 +185,21 @@ public struct PlayRequest: Codable, Sendable, Hashable {
     public var repeatMode: RepeatMode
     /// Puts all but the first item into a random order.
     public var shuffle: Bool
+    /// With one file asked for, what follows it in its folder or playlist follows it.
+    public var context: Bool?
+    /// Plays this saved queue, in place of `what`.
+    public var savedQueue: String?
+    public var failurePolicy: FailurePolicy?
 
     public init(
         what: [String], rooms: [String], via: ViaPreference = .auto, volume: VolumePosition? = nil,
         start: MediaTime = .zero, workingDirectory: String = "/", subtitles: SubtitleRequest? = nil, rate: Double = 1,
-        repeatMode: RepeatMode = .off, shuffle: Bool = false
+        repeatMode: RepeatMode = .off, shuffle: Bool = false, context: Bool? = nil, savedQueue: String? = nil,
+        failurePolicy: FailurePolicy? = nil
     ) {
+        self.context = context
+        self.savedQueue = savedQueue
+        self.failurePolicy = failurePolicy
         self.what = what
         self.rooms = rooms
         self.via = via
@@ -167,6 +234,12 @@ public struct RouterEvent: Codable, Sendable, Hashable {
         case command(CommandReport)
         /// A step of something that takes time: connecting, probing, waiting.
         case phase(String)
+        /// Rooms and groups, where one was made, changed or removed.
+        case rooms([Room], groups: [RoomGroup])
+        /// A step of a scene began or ended.
+        case scene(SceneRun)
+        /// A pairing waits for its code, or has ended.
+        case pairing(PairingProgress)
     }
 }
 

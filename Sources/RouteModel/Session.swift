@@ -83,6 +83,10 @@ public struct SessionMember: Codable, Sendable, Hashable {
     public var foreign: String?
     /// Whether it is known to be heard; nil where that cannot be judged.
     public var proof: PlayingProof?
+    /// How loud it is against the session's master, 0 to 1; the loudest is at 1.
+    public var trim: Double?
+    /// The loudest it may be now: of its room, and of its quiet hours.
+    public var volumeLimit: VolumePosition?
 
     public init(
         route: RouteID, name: String, endpoint: EndpointID? = nil, protocol: RouteProtocol? = nil,
@@ -91,8 +95,10 @@ public struct SessionMember: Codable, Sendable, Hashable {
         error: RouterError? = nil, delivery: DeliveryStatistics? = nil, rate: Double? = nil,
         tracks: [MediaTrack]? = nil, activeTracks: [Int]? = nil, adBreak: AdBreakState? = nil,
         liveWindow: LiveWindow? = nil, video: VideoInfo? = nil, streamVolume: VolumeState? = nil,
-        foreign: String? = nil, proof: PlayingProof? = nil
+        foreign: String? = nil, proof: PlayingProof? = nil, trim: Double? = nil, volumeLimit: VolumePosition? = nil
     ) {
+        self.trim = trim
+        self.volumeLimit = volumeLimit
         self.proof = proof
         self.route = route
         self.name = name
@@ -128,14 +134,21 @@ public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
     public var anchor: PlaybackAnchor?
     /// Why nothing could be played, where that is so; a room's own error is its member's.
     public var error: RouterError?
+    /// The master of all rooms, which a group's slider shows; nil where no room has a volume that can be set.
+    public var volume: VolumeState?
+    /// What is announced there now, over what plays.
+    public var announcement: String?
     /// The router's monotonic clock when the snapshot was made, in nanoseconds: positions need no clock of the reader.
     public var now: Int64
 
     public init(
         id: SessionID, connection: ConnectionState = .idle, media: MediaState = .none, stopReason: StopReason? = nil,
         ownership: SessionOwnership = .ours, members: [SessionMember] = [], queue: QueueSnapshot,
-        anchor: PlaybackAnchor? = nil, error: RouterError? = nil, now: Int64
+        anchor: PlaybackAnchor? = nil, error: RouterError? = nil, volume: VolumeState? = nil,
+        announcement: String? = nil, now: Int64
     ) {
+        self.volume = volume
+        self.announcement = announcement
         self.id = id
         self.connection = connection
         self.media = media

@@ -1,3 +1,31 @@
+/// A wish to have what plays in other rooms (`model.md` section 10).
+public struct TransferRequest: Codable, Sendable, Hashable {
+    public enum Kind: String, Codable, Sendable, Hashable, CaseIterable {
+        /// It goes on in these rooms and in no other.
+        case move
+        /// It goes on in these rooms as well.
+        case expand
+        /// It goes on without these rooms.
+        case shrink
+        /// A second session plays a copy of the queue in these rooms, from the same place.
+        case copy
+    }
+
+    public var kind: Kind
+    /// Nil: the only one.
+    public var session: SessionID?
+    public var rooms: [String]
+    /// Tells what would be lost, and does nothing.
+    public var preflight: Bool
+
+    public init(_ kind: Kind, session: SessionID? = nil, rooms: [String], preflight: Bool = false) {
+        self.kind = kind
+        self.session = session
+        self.rooms = rooms
+        self.preflight = preflight
+    }
+}
+
 /// What a transfer did: what played in some rooms goes on in others (`model.md` section 10).
 public struct TransferResult: Codable, Sendable, Hashable {
     public enum Method: String, Codable, Sendable, Hashable {

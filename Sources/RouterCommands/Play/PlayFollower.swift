@@ -51,7 +51,7 @@ struct PlayFollower {
     mutating func take(_ event: RouterEvent) {
         if options.output == .ndjson, let line = try? Renderer.jsonLine(event) { console.out(line) }
         switch event.body {
-        case .snapshot, .routes, .command: break
+        case .snapshot, .routes, .command, .rooms, .scene, .pairing: break
         case .session(let snapshot):
             self.snapshot = snapshot
             announce()

@@ -41,6 +41,7 @@ extension PlaybackSession {
             case .repeatMode(let mode): try await setRepeat(mode)
             case .selectTracks(let tracks): try await select(tracks)
             case .skipAd: try await skipAd()
+            case .trim, .fade: throw RouterError(.unsupported, "not built yet", scope: .command)
             }
         }
     }

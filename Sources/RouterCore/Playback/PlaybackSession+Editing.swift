@@ -29,6 +29,8 @@ extension PlaybackSession {
             case .move(let ids, let place): queue.move(ids, before: place)
             case .remove(let ids): queue.remove(Set(ids))
             case .clearUpcoming: queue.clearUpcoming()
+            case .clear, .replaceUpcoming, .undo, .failurePolicy:
+                throw RouterError(.unsupported, "not built yet", scope: .command)
             }
             if queue.current != before {
                 // What played is gone: what follows it plays, and with nothing to follow it is over.
@@ -60,7 +62,7 @@ extension PlaybackSession {
     private func known(_ edit: QueueEdit) throws {
         let named: [ItemID] =
             switch edit {
-            case .playNext, .append, .clearUpcoming: []
+            case .playNext, .append, .clearUpcoming, .clear, .replaceUpcoming, .undo, .failurePolicy: []
             case .insert(_, let place): [place]
             case .move(let ids, let place): ids + (place.map { [$0] } ?? [])
             case .remove(let ids): ids

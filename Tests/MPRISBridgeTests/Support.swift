@@ -1,0 +1,2 @@
+@testable import MPRISBridge
+import Testing

@@ -1,0 +1,2 @@
+@testable import RouterAPI
+import Testing

@@ -1,0 +1,2 @@
+@testable import SceneScript
+import Testing
