@@ -27,6 +27,9 @@ public enum RemoteCommand: Codable, Sendable, Hashable {
     case selectTracks([Int])
     /// Ends the ad that plays, where that is allowed by now.
     case skipAd
+    /// Brings the volume of a room (nil: of every room, each from where it is) to a level evenly over a time, at most an
+    /// hour. A volume that anybody sets meanwhile ends it.
+    case fade(to: VolumePosition, over: MediaTime, room: String?)
 }
 
 /// Who asked.
