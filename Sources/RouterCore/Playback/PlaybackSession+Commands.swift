@@ -22,6 +22,7 @@ extension PlaybackSession {
             case .seek(let time): try await seek(to: time)
             case .seekBy(let delta):
                 try await seek(to: (anchor?.position(at: clock.now()) ?? .zero) + delta)
+            case .fade(let level, let time, let room): try fade(to: level, over: time, room: room)
             case .setVolume(let level, let room):
                 try await setVolume(room: room) { _ in VolumeState(level: level) }
             case .stepVolume(let step, let room):
@@ -41,7 +42,7 @@ extension PlaybackSession {
             case .repeatMode(let mode): try await setRepeat(mode)
             case .selectTracks(let tracks): try await select(tracks)
             case .skipAd: try await skipAd()
-            case .trim, .fade: throw RouterError(.unsupported, "not built yet", scope: .command)
+            case .trim: throw RouterError(.unsupported, "not built yet", scope: .command)
             }
         }
     }
@@ -206,6 +207,7 @@ extension PlaybackSession {
     private func setVolume(room: String?, _ change: (VolumeState?) -> VolumeState?) async throws -> CommandOutcome {
         let wanted = rooms(room)
         guard !wanted.isEmpty else { return .deviceNotFound }
+        endFade()
         var changed = 0
         var failure: RouterError?
         for index in wanted {
@@ -235,13 +237,13 @@ extension PlaybackSession {
         return .succeeded
     }
 
-    private func fixedVolume(_ member: Member) -> RouterError {
+    func fixedVolume(_ member: Member) -> RouterError {
         RouterError(
             .unsupported, "the volume of \(member.name) is fixed", hint: "Turn the knob on the device",
             scope: .command)
     }
 
-    private func silentVolume(_ member: Member) -> RouterError {
+    func silentVolume(_ member: Member) -> RouterError {
         RouterError(
             .unavailable, "\(member.name) does not say how loud it is, so it cannot be stepped",
             hint: "Set a level first, such as 30", scope: .command)

@@ -37,6 +37,8 @@ actor PlaybackSession {
     /// When the last room that played was lost.
     var aloneSince: Int64?
     var wantedVolume: VolumePosition?
+    /// Counts up with whatever ends a fade.
+    var fadeNumber = 0
     /// Whether its place is written now and then.
     var keepsPlace = false
     /// Told whenever a room that is to take over has news.
