@@ -31,6 +31,9 @@ extension RouterEngine {
         await roomsChanged()
     }
 
+    /// Tells people something that is not of the engine's own doing.
+    public func report(_ notice: Notice) { tell(notice) }
+
     private func roomsChanged() async {
         tellRooms()
         let rooms = configuredRooms

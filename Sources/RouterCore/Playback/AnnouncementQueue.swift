@@ -16,14 +16,15 @@ struct AnnouncementQueue {
 
     private var tickets: [(number: Int, ticket: Ticket)] = []
     private var waiting: [CheckedContinuation<Void, Never>] = []
-    private var count = 0
+    private var entered = 0
 
+    var count: Int { tickets.count }
     var isFull: Bool { tickets.count >= Self.limit }
 
     mutating func enter(_ ticket: Ticket) -> Int {
-        count += 1
-        tickets.append((count, ticket))
-        return count
+        entered += 1
+        tickets.append((entered, ticket))
+        return entered
     }
 
     /// Whether nothing that came before is to be heard in one of the same rooms.

@@ -71,6 +71,8 @@ struct CommandCoalescer: Sendable {
 
     private static let maximumKinds = 64
 
+    var kindsKept: Int { passed.count }
+
     /// Whether one that says where to has been overtaken on its way.
     func isOvertaken(_ ticket: Ticket) -> Bool { (latestPlace[ticket.kind] ?? 0) > ticket.number }
 
