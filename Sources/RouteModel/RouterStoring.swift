@@ -29,6 +29,16 @@ public protocol RouterStoring: Sendable {
     func volume(of route: RouteID) async throws -> VolumeState?
     func saveVolume(_ volume: VolumeState, of route: RouteID) async throws
 
+    /// Rooms that commands made, by name.
+    func rooms() async throws -> [Room]
+    /// Puts the room in place of what was stored under its name, and of the one called `name`.
+    func saveRoom(_ room: Room, replacing name: String?) async throws
+    func removeRoom(_ name: String) async throws
+    func roomGroups() async throws -> [RoomGroup]
+    /// Takes the place of the group of its name.
+    func saveRoomGroup(_ group: RoomGroup) async throws
+    func removeRoomGroup(_ name: String) async throws
+
     /// Who this installation is; made at the first call.
     func identity() async throws -> InstallationIdentity
     /// What a pairing with the device of any of these keys gave.

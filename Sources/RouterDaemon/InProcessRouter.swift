@@ -47,6 +47,12 @@ public enum InProcessRouter {
                 await remotes.run()
                 return nil
             }
+            if let path = setup.configurationPath {
+                group.addTask {
+                    await watch(path, setup, for: engine, clock)
+                    return nil
+                }
+            }
             let result: Result<Value, any Error>
             do {
                 result = .success(try await body(engine))
@@ -57,6 +63,25 @@ public enum InProcessRouter {
             await media.stop()
             group.cancelAll()
             return try result.get()
+        }
+    }
+
+    /// Takes up changes of the configuration file.
+    private static func watch(
+        _ path: String, _ setup: RouterSetup, for engine: RouterEngine, _ clock: any HostClock
+    ) async {
+        let watch = ConfigurationWatch(path: path, mustExist: setup.configurationMustExist, clock: clock)
+        await watch.run(known: setup.configuration) { old, new in
+            await engine.reconfigure(rooms: new.rooms)
+            for notice in new.notices where !old.notices.contains(notice) { await engine.report(notice) }
+            let later = new.onlyAtStart(than: old)
+            await engine.report(
+                Notice(
+                    .info, "the configuration file was read again",
+                    hint: later.isEmpty
+                        ? nil : "Start the router again for the change of \(later.joined(separator: ", "))"))
+        } wrong: { error in
+            await engine.report(Notice(.error, error.message, hint: error.hint))
         }
     }
 

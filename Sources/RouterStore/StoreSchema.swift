@@ -8,7 +8,7 @@ struct StoreSchema: Sendable {
     var version: Int
     var migrator: DatabaseMigrator
 
-    static let current = StoreSchema(version: 4, migrator: migrations())
+    static let current = StoreSchema(version: 5, migrator: migrations())
 
     /// Where the file is older, brings it up to date. Throws `StoreFault.newer` for one that a later router wrote.
     func apply(to database: DatabaseQueue) throws {
@@ -63,6 +63,21 @@ struct StoreSchema: Sendable {
                         PRIMARY KEY (kind, value)
                     ) WITHOUT ROWID;
                     CREATE INDEX pairingKeyByPairing ON pairingKey(pairing);
+                    """)
+        }
+        // Rooms and groups that commands made, each as its JSON.
+        migrator.registerMigration("rooms") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE room (
+                        name TEXT PRIMARY KEY NOT NULL,
+                        content TEXT NOT NULL
+                    ) WITHOUT ROWID;
+
+                    CREATE TABLE roomGroup (
+                        name TEXT PRIMARY KEY NOT NULL,
+                        content TEXT NOT NULL
+                    ) WITHOUT ROWID;
                     """)
         }
         return migrator

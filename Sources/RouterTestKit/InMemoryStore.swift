@@ -9,6 +9,8 @@ public actor InMemoryStore: RouterStoring {
     private var failures: [EndpointID: EndpointFailure] = [:]
     private var facts: [String: [String: String]] = [:]
     private var volumes: [RouteID: VolumeState] = [:]
+    private var storedRooms: [String: Room] = [:]
+    private var groups: [String: RoomGroup] = [:]
     private var who: InstallationIdentity?
     private var paired: [(record: PairingRecord, credentials: DeviceCredentials)] = []
 
@@ -37,6 +39,15 @@ public actor InMemoryStore: RouterStoring {
     }
     public func volume(of route: RouteID) -> VolumeState? { volumes[route] }
     public func saveVolume(_ volume: VolumeState, of route: RouteID) { volumes[route] = volume }
+    public func rooms() -> [Room] { storedRooms.values.sorted { $0.name < $1.name } }
+    public func saveRoom(_ room: Room, replacing name: String?) {
+        if let name { storedRooms[name] = nil }
+        storedRooms[room.name] = room
+    }
+    public func removeRoom(_ name: String) { storedRooms[name] = nil }
+    public func roomGroups() -> [RoomGroup] { groups.values.sorted { $0.name < $1.name } }
+    public func saveRoomGroup(_ group: RoomGroup) { groups[group.name] = group }
+    public func removeRoomGroup(_ name: String) { groups[name] = nil }
     public func identity() -> InstallationIdentity {
         let identity = who ?? .random()
         who = identity

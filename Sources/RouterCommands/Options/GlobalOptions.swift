@@ -68,12 +68,15 @@ struct GlobalOptions: ParsableArguments {
         let environment = ProcessInfo.processInfo.environment
         let path = config ?? RouterConfiguration.defaultPath(environment: environment)
         let report = report
-        return RouterSetup(
+        var setup = RouterSetup(
             configuration: try RouterConfiguration.load(path: path, mustExist: config != nil), deviceURIs: device,
             storePath: RouterSetup.defaultStorePath(environment: environment),
             askPassword: { device, announced in await PasswordPrompt.shared.ask(device, announced: announced) },
             password: environment["ROUTER_PASSWORD"].flatMap { $0.isEmpty ? nil : Secret($0) }, logger: try logger(),
             say: { report.say($0) }, discovers: discovers)
+        setup.configurationPath = path
+        setup.configurationMustExist = config != nil
+        return setup
     }
 
     /// Quiet but for errors, unless the flags say otherwise. Throws `configuration` for a filter that cannot be read

@@ -25,7 +25,12 @@ extension PlaybackSession {
         await publish()
         await remember()
         for index in alivePull {
-            jobs.add { [self] in await loadPull(index, at: mark.offset, autoplay: true) }
+            let offset = members[index].offsetNanoseconds
+            let clock = clock
+            jobs.add { [self] in
+                if offset > 0 { try? await clock.sleep(nanoseconds: offset) }
+                await loadPull(index, at: mark.offset, autoplay: true)
+            }
         }
     }
 
@@ -64,11 +69,9 @@ extension PlaybackSession {
 
     private func apply(_ update: RouteSessionUpdate, after before: RouteSessionUpdate, to index: Int) async {
         if members[index].joining { transferNews?.yield() }
+        members[index].clipNews?.yield(update)
         guard members[index].phase != .held, !members[index].joining else { return }
-        if let volume = update.volume, volume != members[index].volume {
-            members[index].volume = volume
-            if started { try? await environment.store.saveVolume(volume, of: members[index].route) }
-        }
+        if let volume = update.volume { await heardVolume(volume, of: index) }
         switch update.connection {
         case .failed:
             return await memberLost(
@@ -215,11 +218,7 @@ extension PlaybackSession {
         jobs.add { [self] in await learnFacts(of: item.id) }
         await publish()
         await remember()
-        await withDiscardingTaskGroup { group in
-            for index in alivePull where wanted(members[index]) {
-                group.addTask { await self.loadPull(index, at: start, autoplay: autoplay) }
-            }
-        }
+        await loadPullApart(alivePull.filter { wanted(members[$0]) }, at: start, autoplay: autoplay)
         guard !ended else { return }
         if mediaState == .loading { mediaState = autoplay ? .playing : .paused }
         await publish()
