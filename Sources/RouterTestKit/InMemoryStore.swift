@@ -10,6 +10,8 @@ public actor InMemoryStore: RouterStoring {
     private var facts: [String: [String: String]] = [:]
     private var volumes: [RouteID: VolumeState] = [:]
     private var who: InstallationIdentity?
+    private var kept: [String: SavedQueue] = [:]
+    private var history: [PlayRecord] = []
     private var paired: [(record: PairingRecord, credentials: DeviceCredentials)] = []
 
     public init() {}
@@ -20,6 +22,23 @@ public actor InMemoryStore: RouterStoring {
     }
     public func saveQueue(_ queue: QueueSnapshot, session: SessionID) { queues[session] = queue }
     public func queue(session: SessionID) -> QueueSnapshot? { queues[session] }
+    public func keepQueue(_ queue: SavedQueue) { kept[queue.name] = queue }
+    public func savedQueueNames() -> [String] { kept.keys.sorted() }
+    public func savedQueue(_ name: String) -> SavedQueue? { kept[name] }
+    public func removeSavedQueue(_ name: String) -> Bool { kept.removeValue(forKey: name) != nil }
+    public func addPlay(_ record: PlayRecord) -> Int {
+        var record = record
+        record.id = history.count + 1
+        history.append(record)
+        return record.id
+    }
+    public func updatePlay(_ record: PlayRecord) {
+        if history.indices.contains(record.id - 1) { history[record.id - 1] = record }
+    }
+    public func openPlay(session: SessionID) -> PlayRecord? {
+        history.last { $0.session == session }.flatMap { $0.stopped == nil ? $0 : nil }
+    }
+    public func plays(limit: Int) -> [PlayRecord] { history.suffix(limit).reversed() }
     public func saveSession(_ record: SessionRecord) { sessions[record.session] = record }
     public func sessionsToRejoin() -> [SessionRecord] { Array(sessions.values) }
     public func removeSession(_ session: SessionID) { sessions[session] = nil }

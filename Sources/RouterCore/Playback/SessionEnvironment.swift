@@ -22,6 +22,10 @@ struct SessionEnvironment: Sendable {
     var commanded: @Sendable (CommandReport) async -> Void
     /// 0 to 1: what spreads retries.
     var random: @Sendable () -> Double
+    /// Seconds since 1970, for what people read.
+    var wallSeconds: @Sendable () -> Double
+    /// Whether what it plays is part of the history. An announcement's is not.
+    var keepsHistory = true
 }
 
 /// How many items a device with a queue of its own holds after the one it plays.
@@ -61,6 +65,9 @@ let saveDelayNanoseconds: Int64 = 500_000_000
 
 /// How many items in a row may fail before a session stops.
 let consecutiveFailureLimit = 3
+
+/// How long an item is left alone before it is tried again, for each time that it was tried already.
+let retryPauseNanoseconds: Int64 = 1_000_000_000
 
 /// How long after all rooms are ready their first frame is heard: room for the loads to be sent.
 let startSlackNanoseconds: Int64 = 60_000_000
