@@ -125,7 +125,7 @@ extension RouterEngine {
     /// Also of a session that has ended: its queue is there until another takes its place.
     private func queue(of session: SessionID?) async throws -> QueueSnapshot {
         do {
-            return await try chosenSession(session).queue.snapshot
+            return try await chosenSession(session).queue.snapshot
         } catch {
             guard let session, let queue = try await lastQueue(of: session) else { throw error }
             return queue

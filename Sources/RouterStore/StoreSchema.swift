@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import RouteModel
 
 /// The tables and how each version came out of the one before.
 ///

@@ -170,7 +170,7 @@ struct QueueStoreTests {
         let small = QueueSnapshot(version: 1, items: items(0..<10), current: nil)
         try await store.saveQueue(small, session: session)
         let ballast = disk + "/ballast"
-        FileManager.default.createFile(atPath: ballast, contents: nil)
+        #expect(FileManager.default.createFile(atPath: ballast, contents: nil))
         let handle = try #require(FileHandle(forWritingAtPath: ballast))
         while (try? handle.write(contentsOf: Data(count: 4096))) != nil {}
         try handle.close()

@@ -69,8 +69,9 @@ struct PlayLog: Sendable {
 
     /// What was heard by now.
     mutating func advance(to now: Int64) {
-        guard let anchor, let item = play?.item, anchor.item == item, anchor.instant <= now else { return }
-        play?.furthest = max(play?.furthest ?? .zero, anchor.position(at: now))
+        guard let anchor, var heard = play, anchor.item == heard.item, anchor.instant <= now else { return }
+        heard.furthest = max(heard.furthest, anchor.position(at: now))
+        play = heard
     }
 
     private func reason(_ stopped: StopReason?, _ play: Play) -> StopReason {

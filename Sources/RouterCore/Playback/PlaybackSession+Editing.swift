@@ -92,19 +92,19 @@ extension PlaybackSession {
 
     /// Throws for what cannot be: items that are not in the queue, and settings that are out of range.
     private func check(_ edit: QueueEdit) throws {
-        let named: [ItemID] =
-            switch edit {
-            case .playNext, .append, .clearUpcoming, .clear, .replaceUpcoming, .undo: []
-            case .failurePolicy(let policy):
-                try Self.check(policy)
-                []
-            case .settings(let ids, let settings):
-                try check(settings, of: ids)
-                ids
-            case .insert(_, let place): [place]
-            case .move(let ids, let place): ids + (place.map { [$0] } ?? [])
-            case .remove(let ids): ids
-            }
+        let named: [ItemID]
+        switch edit {
+        case .playNext, .append, .clearUpcoming, .clear, .replaceUpcoming, .undo: named = []
+        case .failurePolicy(let policy):
+            try Self.check(policy)
+            named = []
+        case .settings(let ids, let settings):
+            try check(settings, of: ids)
+            named = ids
+        case .insert(_, let place): named = [place]
+        case .move(let ids, let place): named = ids + (place.map { [$0] } ?? [])
+        case .remove(let ids): named = ids
+        }
         guard let missing = named.first(where: { queue.item($0) == nil }) else { return }
         throw RouterError(
             .mediaNotFound, "there is no item \(missing) in the queue", hint: "Look at the queue again",

@@ -266,22 +266,24 @@ extension PlaybackSession {
         guard alivePush.allSatisfy({ members[$0].itemEnded }) else { return }
         // Not here: whoever called may hold the lane.
         jobs.add { [self] in
-            await serially {
-                guard !ended, !ending, alivePush.allSatisfy({ members[$0].itemEnded }) else { return }
-                guard let next = itemAfterFeed else {
-                    for index in alivePush { members[index].phase = .finished }
-                    return
-                }
-                if let current = queue.current { playLog.ends(current) }
-                queue.select(next.id)
-                do {
-                    _ = try await restart(next, at: next.start)
-                    fillWindows()
-                } catch {
-                    await itemFailed(next.id, RouterError(wrapping: error))
-                }
-            }
+            await serially { await self.beginAfterFeed() }
             await endIfNobodyPlays()
+        }
+    }
+
+    private func beginAfterFeed() async {
+        guard !ended, !ending, alivePush.allSatisfy({ members[$0].itemEnded }) else { return }
+        guard let next = itemAfterFeed else {
+            for index in alivePush { members[index].phase = .finished }
+            return
+        }
+        if let current = queue.current { playLog.ends(current) }
+        queue.select(next.id)
+        do {
+            _ = try await restart(next, at: next.start)
+            fillWindows()
+        } catch {
+            await itemFailed(next.id, RouterError(wrapping: error))
         }
     }
 
