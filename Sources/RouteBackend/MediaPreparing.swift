@@ -90,8 +90,11 @@ public struct FeedItem: Sendable, Hashable {
     public var source: MediaSource
     /// Where in the item to begin.
     public var start: MediaTime
+    /// Where in the item to stop; nil: at its end.
+    public var end: MediaTime?
 
-    public init(item: ItemID, source: MediaSource, start: MediaTime = .zero) {
+    public init(item: ItemID, source: MediaSource, start: MediaTime = .zero, end: MediaTime? = nil) {
+        self.end = end
         self.item = item
         self.source = source
         self.start = start

@@ -190,13 +190,16 @@ public struct PlayRequest: Codable, Sendable, Hashable {
     /// Plays this saved queue, in place of `what`.
     public var savedQueue: String?
     public var failurePolicy: FailurePolicy?
+    /// False: no picture of these is to be shown on receivers (A6). Their sound always may be heard.
+    public var externalPlayback: Bool?
 
     public init(
         what: [String], rooms: [String], via: ViaPreference = .auto, volume: VolumePosition? = nil,
         start: MediaTime = .zero, workingDirectory: String = "/", subtitles: SubtitleRequest? = nil, rate: Double = 1,
         repeatMode: RepeatMode = .off, shuffle: Bool = false, context: Bool? = nil, savedQueue: String? = nil,
-        failurePolicy: FailurePolicy? = nil
+        failurePolicy: FailurePolicy? = nil, externalPlayback: Bool? = nil
     ) {
+        self.externalPlayback = externalPlayback
         self.context = context
         self.savedQueue = savedQueue
         self.failurePolicy = failurePolicy

@@ -282,27 +282,28 @@ public actor RouterEngine: RouterControlling {
     }
 
     public func explain(_ request: PlayRequest) async throws -> [RouteChoice] {
-        let expanded = try await media.expand(request.what, workingDirectory: request.workingDirectory)
+        let items = try await items(of: request, telling: false)
         let rooms = try await targets(request.rooms)
-        return try await choices(for: request, rooms: rooms, first: expanded.entries[0].source).map(\.choice)
+        return try await choices(
+            for: request, rooms: rooms, first: items[0].source, withPicture: items[0].externalPlayback ?? true
+        ).map(\.choice)
     }
 
     public func play(_ request: PlayRequest) async throws -> SessionSnapshot {
         guard PlaybackRate.range.contains(request.rate) else { throw PlaybackSession.badRate(request.rate) }
+        try PlaybackSession.check(request.failurePolicy)
         async let resolving = targets(request.rooms)
-        let expanded = try await media.expand(request.what, workingDirectory: request.workingDirectory)
-        for notice in expanded.notices { log.append(.notice(notice)) }
+        let items = try await items(of: request)
         let choices = try await choices(
-            for: request, rooms: try await resolving, first: expanded.entries[0].source)
+            for: request, rooms: try await resolving, first: items[0].source,
+            withPicture: items[0].externalPlayback ?? true)
         let members = try choices.map { choice, room in
             guard choice.chosen != nil else { throw Self.nothingUsable(choice, via: request.via) }
             return Member(choice: choice, room: room)
         }
-        var queue = PlayQueue(items: items(expanded, subtitles: request.subtitles), repeatMode: request.repeatMode)
-        if request.shuffle {
-            var generator = SystemRandomNumberGenerator()
-            queue.shuffle(using: &generator)
-        }
+        var queue = PlayQueue(
+            items: items, repeatMode: request.repeatMode, failurePolicy: request.failurePolicy)
+        if request.shuffle { queue.shuffle(seed: .random(in: .min ... .max)) }
         await release(Set(members.map(\.route)))
         let id = SessionID.random()
         let session = PlaybackSession(
@@ -320,14 +321,6 @@ public actor RouterEngine: RouterControlling {
         over.removeAll { $0 == id }
         sessionsByID[id] = session
         jobs.add { await session.jobs.run() }
-    }
-
-    func items(_ expanded: ExpandedMedia, subtitles: SubtitleRequest? = nil) -> [QueueItem] {
-        expanded.entries.map { entry in
-            QueueItem(
-                id: .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))), source: entry.source,
-                metadata: entry.metadata, context: entry.context, subtitles: subtitles)
-        }
     }
 
     public func perform(
@@ -366,11 +359,14 @@ public actor RouterEngine: RouterControlling {
 
     // MARK: Choosing
 
-    /// - Parameter beside: routes that play with these already.
+    /// - Parameters:
+    ///   - beside: routes that play with these already.
+    ///   - withPicture: false: what it shows is not to be seen.
     func choices(
-        for request: PlayRequest, rooms: [Room], first: MediaSource, beside: Set<RouteID> = []
+        for request: PlayRequest, rooms: [Room], first: MediaSource, beside: Set<RouteID> = [],
+        withPicture: Bool = true
     ) async throws -> [(choice: RouteChoice, room: Room)] {
-        let need = await need(of: first)
+        let need = await need(of: first, withPicture: withPicture)
         let failures = Dictionary(
             ((try? await store.endpointFailures()) ?? []).map { ($0.endpoint, $0) }, uniquingKeysWith: { _, new in new }
         )
@@ -396,13 +392,15 @@ public actor RouterEngine: RouterControlling {
         }
     }
 
-    private func need(of source: MediaSource) async -> MediaNeed {
+    private func need(of source: MediaSource, withPicture: Bool) async -> MediaNeed {
         let videoSuffixes: Set = ["mp4", "m4v", "mov", "mkv", "webm", "avi", "ts", "mpg", "mpeg", "m3u8"]
         let suffix = source.label.split(separator: ".").last.map { $0.lowercased() } ?? ""
         var video = false
         if videoSuffixes.contains(suffix) {
             // Such a container may hold sound alone: look before choosing by it.
             video = (try? await media.facts(source))?.hasVideo ?? true
+            // What only the sound of is to be heard is sent: a device that fetches would show it.
+            if video, !withPicture { return MediaNeed(senderOnly: true, video: false) }
         }
         switch source {
         case .file: return MediaNeed(senderOnly: true, video: video)
@@ -437,7 +435,7 @@ public actor RouterEngine: RouterControlling {
             notice: { [weak self] notice in await self?.tell(notice) },
             phase: { [weak self] phase in self?.tellPhase(phase) },
             commanded: { [weak self] report in await self?.tell(report) }, random: configuration.random,
-            localMinute: configuration.localMinute)
+            localMinute: configuration.localMinute, wallSeconds: configuration.wallSeconds)
     }
 
     /// Whether records are looked for; not so where all devices were named by a person.
@@ -505,6 +503,14 @@ public actor RouterEngine: RouterControlling {
                 candidates: sessionsByID.keys.map(\.rawValue).sorted())
         }
         return only
+    }
+
+    var runningSessions: [PlaybackSession] { Array(sessionsByID.values) }
+
+    /// The queue of a session that has ended; nil where none is known.
+    func lastQueue(of session: SessionID) async throws -> QueueSnapshot? {
+        if let last = snapshots[session] { return last.queue }
+        return try await store.queue(session: session)
     }
 
     /// The sessions that run, but for one.

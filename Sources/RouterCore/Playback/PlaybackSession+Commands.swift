@@ -55,7 +55,7 @@ extension PlaybackSession {
         case .rate(let rate): try await setRate(rate)
         case .jump(let id): try await skip(to: queue.item(id))
         case .shuffle(let on): try await shuffle(on)
-        case .toggleShuffle: try await shuffle(queue.original == nil)
+        case .toggleShuffle: try await shuffle(!queue.isShuffled)
         case .repeatMode(let mode): try await setRepeat(mode)
         case .selectTracks(let tracks): try await select(tracks)
         case .skipAd: try await skipAd()
@@ -152,14 +152,20 @@ extension PlaybackSession {
     private func previous() async throws -> CommandOutcome {
         let position = anchor?.position(at: clock.now()) ?? .zero
         // Early in an item people mean the one before; later they mean its beginning.
-        if position.seconds < 3, let before = queue.item(before: queue.current) { return try await skip(to: before) }
-        return try await seek(to: .zero)
+        guard position.seconds < 3, queue.previousItem() != nil else { return try await seek(to: .zero) }
+        try reachable()
+        guard let before = queue.selectPrevious() else { return .noSuchContent }
+        forgetFailures(of: before.id)
+        return try await restart(before, at: before.start)
     }
 
     private func skip(to item: QueueItem?) async throws -> CommandOutcome {
         guard let item else { return .noSuchContent }
         try reachable()
+        // Also the same item once more is another play.
+        if item.id == queue.current { playLog.ends(item.id, .replaced) }
         queue.select(item.id)
+        forgetFailures(of: item.id)
         return try await restart(item, at: item.start)
     }
 
@@ -168,6 +174,7 @@ extension PlaybackSession {
         let facts = try? await environment.media.facts(item.source)
         try reachable()
         let duration = item.metadata.duration ?? facts?.duration
+        let end = item.end.map { end in duration.map { min(end, $0) } ?? end } ?? duration
         let time: MediaTime
         if facts?.live == true {
             guard let window = liveRange else {
@@ -175,7 +182,7 @@ extension PlaybackSession {
             }
             time = min(max(wanted, window.lowerBound), window.upperBound)
         } else {
-            time = max(.zero, duration.map { min($0, wanted) } ?? wanted)
+            time = max(.zero, end.map { min($0, wanted) } ?? wanted)
         }
         if alivePush.isEmpty {
             let resume = mediaState != .paused

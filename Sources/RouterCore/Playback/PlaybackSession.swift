@@ -23,6 +23,12 @@ actor PlaybackSession {
     /// Notices that came with items, the newest last.
     var told: [String] = []
     var consecutiveFailures = 0
+    var failures = Failures()
+    var playLog = PlayLog()
+    var openPlays = OpenPlays()
+    /// What the feed of the latest run was told to go on with, in order: the decoder runs ahead of what is heard.
+    var feedAnswers: [(after: ItemID, next: ItemID?)] = []
+    var awaitedEnd: AwaitedEnd?
     var lastItemError: RouterError?
     var ownership = SessionOwnership.ours
     var rate: Double
@@ -105,6 +111,8 @@ actor PlaybackSession {
 
     func publish() async {
         forgetSilentRooms()
+        keepHistory()
+        watchEnd()
         rememberSoon()
         published += 1
         await environment.changed(snapshot(), published)
@@ -195,9 +203,13 @@ actor PlaybackSession {
     /// Where only fetching rooms are and they cannot play an item, the next one may be better.
     private func passOverBrokenItems() async {
         while !ended, !members.contains(where: { $0.phase == .playing }), !alivePull.isEmpty,
-            alivePull.allSatisfy({ members[$0].itemEnded }), consecutiveFailures < consecutiveFailureLimit,
-            let next = queue.item(after: queue.current)
+            alivePull.allSatisfy({ members[$0].itemEnded }), let current = queue.current
         {
+            if let place = await againPlace(of: current) {
+                await loadAll(at: place)
+                continue
+            }
+            guard !hasGivenUp, let next = queue.item(after: current) else { return }
             queue.select(next.id)
             await beginFirst(at: next.start)
         }
@@ -367,7 +379,7 @@ actor PlaybackSession {
     func remember() async {
         unsaved = false
         // What this process is sent on its standard input, no other can go on with.
-        guard !ended, !queue.snapshot.items.contains(where: { $0.source.isStandardInput }) else { return }
+        guard !ended, !queue.readsStandardInput else { return }
         let store = environment.store
         let queue = queue.snapshot
         let members = members.filter(\.takesPart)
@@ -394,13 +406,16 @@ actor PlaybackSession {
             // It may have ended meanwhile, and what was written last would bring it back.
             if ended, !left { try await store.removeSession(id) }
         } catch {
-            // Playing goes on without: the person is told once.
-            if !storageFailureTold {
-                storageFailureTold = true
-                let error = RouterError(wrapping: error)
-                await notice(.warning, error.message, hint: error.hint)
-            }
+            return await tellStorageFailure(RouterError(wrapping: error))
         }
+        await notePlace()
+    }
+
+    /// Playing goes on without: the person is told once.
+    func tellStorageFailure(_ error: RouterError) async {
+        guard !storageFailureTold else { return }
+        storageFailureTold = true
+        await notice(.warning, error.message, hint: error.hint)
     }
 
     private var storageFailureTold = false
@@ -458,7 +473,13 @@ actor PlaybackSession {
         await withDiscardingTaskGroup { group in
             for (session, reason) in sessions { group.addTask { await session.end(reason) } }
         }
-        try? await environment.store.saveQueue(queue.snapshot, session: id)
+        keepHistory()
+        await writeHistory()
+        do {
+            try await environment.store.saveQueue(queue.snapshot, session: id)
+        } catch {
+            await tellStorageFailure(RouterError(wrapping: error))
+        }
         if !leaving {
             // What goes on without us stays known, so that it can be joined again.
             await environment.media.withdraw(Array(tokens.values))

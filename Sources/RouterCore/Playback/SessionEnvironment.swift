@@ -24,6 +24,10 @@ struct SessionEnvironment: Sendable {
     var random: @Sendable () -> Double
     /// Minutes after midnight by the clock on the wall, 0 to 1439.
     var localMinute: @Sendable () -> Int
+    /// Seconds since 1970, for what people read.
+    var wallSeconds: @Sendable () -> Double
+    /// Whether what it plays is part of the history. An announcement's is not.
+    var keepsHistory = true
 }
 
 extension SessionEnvironment {
@@ -85,6 +89,9 @@ let saveDelayNanoseconds: Int64 = 500_000_000
 
 /// How many items in a row may fail before a session stops.
 let consecutiveFailureLimit = 3
+
+/// How long an item is left alone before it is tried again, for each time that it was tried already.
+let retryPauseNanoseconds: Int64 = 1_000_000_000
 
 /// How long after all rooms are ready their first frame is heard: room for the loads to be sent.
 let startSlackNanoseconds: Int64 = 60_000_000
