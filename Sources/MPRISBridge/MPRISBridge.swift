@@ -3,8 +3,8 @@ import RouteModel
 /// Sessions as players of the desktop (`Protocols/mpris`): one player for each, so that media keys, applets and
 /// `playerctl` drive any room.
 public enum MPRISBridge {
-    /// Shows the router's sessions on the bus and carries out what comes from there, until the router's events end or the
-    /// task is cancelled; then no player is left.
+    /// Shows the router's sessions on the bus and carries out what comes from there, until the router's events end or
+    /// the task is cancelled; then no player is left.
     ///
     /// Without a bus it says so once and tries again now and then.
     public static func run(router: any RouterControlling, configuration: MPRISConfiguration) async {

@@ -1,6 +1,16 @@
 import CSystemd
 import Foundation
 
+/// What a call was answered with.
+typealias BusAnswer = Result<[BusValue], BusFailure>
+
+/// A signal that was listened for.
+struct BusSignal: Sendable, Hashable {
+    /// The unique name of whoever sent it.
+    var sender: String
+    var values: [BusValue]
+}
+
 /// One connection to a message bus, without a wait anywhere: calls are answered by closures.
 ///
 /// Belongs to the thread whose actor holds it. It may be let go of on any thread, once nobody uses it.
@@ -86,10 +96,12 @@ final class BusConnection {
         try check(sd_bus_add_object(bus, nil, path, Self.received, context), "serve \(path)")
     }
 
-    /// Messages by a match rule of D-Bus.
-    func match(_ rule: String, _ body: @escaping (BusMessage) -> Void) throws(BusFailure) {
+    /// Signals by a match rule of D-Bus; those that cannot be read are passed over.
+    func match(_ rule: String, _ body: @escaping (BusSignal) -> Void) throws(BusFailure) {
         let context = receiver(isOnce: false) { message in
-            body(message)
+            if let sender = message.sender, let values = try? message.values() {
+                body(BusSignal(sender: sender, values: values))
+            }
             return true
         }
         try check(sd_bus_add_match_async(bus, nil, rule, Self.received, nil, context), "listen on the session bus")
@@ -115,7 +127,7 @@ final class BusConnection {
 
     func call(
         _ destination: String, _ path: String, _ interface: String, _ member: String, _ arguments: [BusValue] = [],
-        _ done: @escaping (Result<[BusValue], BusFailure>) -> Void
+        _ done: @escaping (BusAnswer) -> Void
     ) throws(BusFailure) {
         let message = try BusMessage.call(bus, destination, path, interface, member)
         try message.append(arguments)
@@ -133,7 +145,7 @@ final class BusConnection {
 
     /// Asks the bus itself.
     func ask(
-        _ member: String, _ arguments: [BusValue] = [], _ done: @escaping (Result<[BusValue], BusFailure>) -> Void
+        _ member: String, _ arguments: [BusValue] = [], _ done: @escaping (BusAnswer) -> Void
     ) throws(BusFailure) {
         try call(Self.busName, "/org/freedesktop/DBus", Self.busName, member, arguments, done)
     }

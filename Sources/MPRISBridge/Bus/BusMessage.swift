@@ -1,8 +1,10 @@
 import CSystemd
 import Foundation
 
-/// A message of sd-bus, read and written without its variadic functions. Belongs to its connection's thread.
-final class BusMessage {
+/// A message of sd-bus, read and written without its variadic functions.
+///
+/// Touched on its connection's thread only, by the actor that runs there: that confinement is what makes it sendable.
+final class BusMessage: @unchecked Sendable {
     /// Values in one message at most, counted with those inside others.
     private static let maximumValues = 4096
     /// Bytes of one string at most.

@@ -2,8 +2,8 @@ import RouteModel
 
 /// Watches the players of other programs.
 public enum ForeignPlayers {
-    /// All players as they are now, at first and after each change; a reader that is slow sees the latest. Goes on until
-    /// nobody reads it any more, also while there is no bus.
+    /// All players as they are now, at first and after each change; a reader that is slow sees the latest. Goes on
+    /// until nobody reads it any more, also while there is no bus.
     ///
     /// - Parameters:
     ///   - address: the bus, as D-Bus writes addresses; nil: the session bus that the environment names.
@@ -106,22 +106,30 @@ actor ForeignPlayerWatcher: BusThreadClient {
         self.connection = connection
         let bus = "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus'"
         try connection.match(
-            "\(bus),interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0namespace='\(MPRISName.root)'"
-        ) { [unowned self] in ownerChanged($0) }
+            "\(bus),interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0namespace='\(MPRISName.root)'",
+            hearing { $0.ownerChanged($1) })
         let player = "type='signal',path='\(MPRISName.path)'"
         try connection.match(
-            "\(player),interface='\(MPRISName.properties)',member='PropertiesChanged',arg0='\(MPRISName.player)'"
-        ) { [unowned self] in propertiesChanged($0) }
-        try connection.match("\(player),interface='\(MPRISName.player)',member='Seeked'") { [unowned self] in
-            seeked($0)
-        }
-        try connection.ask("ListNames") { [unowned self] answer in
-            guard let names = (try? answer.get())?.first?.texts else { return }
-            delay = Self.firstDelay
-            outage = nil
-            for name in names.sorted() where Self.isWatched(name) { findOwner(of: name) }
-            tell()
-        }
+            "\(player),interface='\(MPRISName.properties)',member='PropertiesChanged',arg0='\(MPRISName.player)'",
+            hearing { $0.propertiesChanged($1) })
+        try connection.match(
+            "\(player),interface='\(MPRISName.player)',member='Seeked'", hearing { $0.seeked($1) })
+        try connection.ask("ListNames", [], hearing { $0.listed($1) })
+    }
+
+    /// A callback of the connection as a turn of ours: it calls on our thread.
+    private func hearing<Value: Sendable>(
+        _ body: @escaping @Sendable (isolated ForeignPlayerWatcher, Value) -> Void
+    ) -> (Value) -> Void {
+        { [weak self] value in self?.assumeIsolated { body($0, value) } }
+    }
+
+    private func listed(_ answer: BusAnswer) {
+        guard let names = (try? answer.get())?.first?.texts else { return }
+        delay = Self.firstDelay
+        outage = nil
+        for name in names.sorted() where Self.isWatched(name) { findOwner(of: name) }
+        tell()
     }
 
     // MARK: Who is there
@@ -133,15 +141,17 @@ actor ForeignPlayerWatcher: BusThreadClient {
     }
 
     private func findOwner(of name: String) {
-        try? connection?.ask("GetNameOwner", [.string(name)]) { [unowned self] answer in
-            // It may have gone meanwhile.
-            if let owner = (try? answer.get())?.first?.text { appeared(name, owner) }
-        }
+        try? connection?.ask(
+            "GetNameOwner", [.string(name)],
+            hearing { watcher, answer in
+                // It may have gone meanwhile.
+                if let owner = (try? answer.get())?.first?.text { watcher.appeared(name, owner) }
+            })
     }
 
-    private func ownerChanged(_ message: BusMessage) {
-        guard let values = try? message.values(), values.count == 3, let name = values[0].text,
-            let owner = values[2].text, Self.isWatched(name)
+    private func ownerChanged(_ signal: BusSignal) {
+        guard signal.values.count == 3, let name = signal.values[0].text, let owner = signal.values[2].text,
+            Self.isWatched(name)
         else { return }
         if entries.removeValue(forKey: name)?.isKnown == true { tell() }
         if !owner.isEmpty { appeared(name, owner) }
@@ -154,15 +164,22 @@ actor ForeignPlayerWatcher: BusThreadClient {
         else { return }
         let id = String(name.dropFirst(MPRISName.playerPrefix.count))
         entries[name] = Entry(owner: owner, player: ForeignPlayer(id: id, identity: id))
-        properties(of: name, MPRISName.root) { [unowned self] fields in
-            guard let identity = fields["Identity"]?.text, !identity.isEmpty else { return }
-            entries[name]?.player.identity = String(identity.prefix(200))
-            if entries[name]?.isKnown == true { tell() }
-        }
+        getAll(name, MPRISName.root, hearing { $0.named(name, $1) })
         ask(name)
     }
 
     // MARK: What they say
+
+    private func getAll(_ name: String, _ interface: String, _ done: @escaping (BusAnswer) -> Void) {
+        try? connection?.call(
+            name, MPRISName.path, MPRISName.properties, "GetAll", [.string(interface)], done)
+    }
+
+    private func named(_ name: String, _ answer: BusAnswer) {
+        guard let identity = (try? answer.get())?.first?.fields["Identity"]?.text, !identity.isEmpty else { return }
+        entries[name]?.player.identity = String(identity.prefix(200))
+        tell()
+    }
 
     private func ask(_ name: String) {
         guard let entry = entries[name] else { return }
@@ -171,45 +188,38 @@ actor ForeignPlayerWatcher: BusThreadClient {
             return
         }
         entries[name]?.isAsked = true
-        properties(of: name, MPRISName.player) { [unowned self] fields in
-            guard entries[name]?.owner == entry.owner else { return }
-            entries[name]?.isAsked = false
-            // One that does not answer is not shown before it does.
-            if !fields.isEmpty { entries[name]?.isKnown = true }
+        getAll(name, MPRISName.player, hearing { $0.answered(name, entry.owner, $1) })
+    }
+
+    private func answered(_ name: String, _ owner: String, _ answer: BusAnswer) {
+        guard entries[name]?.owner == owner else { return }
+        let asksAgain = entries[name]?.asksAgain == true
+        entries[name]?.isAsked = false
+        entries[name]?.asksAgain = false
+        // One that does not answer is not shown before it does.
+        if let fields = (try? answer.get())?.first?.fields {
+            entries[name]?.isKnown = true
             entries[name]?.player.take(fields, at: now())
-            tell()
-            if entries[name]?.asksAgain == true {
-                entries[name]?.asksAgain = false
-                ask(name)
-            }
         }
+        tell()
+        if asksAgain { ask(name) }
     }
 
-    /// Nothing where it does not answer.
-    private func properties(of name: String, _ interface: String, _ done: @escaping ([String: BusValue]) -> Void) {
-        try? connection?.call(name, MPRISName.path, MPRISName.properties, "GetAll", [.string(interface)]) { answer in
-            done((try? answer.get())?.first?.fields ?? [:])
-        }
-    }
-
-    private func propertiesChanged(_ message: BusMessage) {
-        guard let name = name(of: message), let values = try? message.values(), values.count == 3 else { return }
-        entries[name]?.player.take(values[1].fields, at: now())
-        if entries[name]?.isKnown == true { tell() }
+    private func propertiesChanged(_ signal: BusSignal) {
+        guard let name = name(of: signal), signal.values.count == 3 else { return }
+        entries[name]?.player.take(signal.values[1].fields, at: now())
+        tell()
         // The position is never told by this, nor what is only called out of date.
         ask(name)
     }
 
-    private func seeked(_ message: BusMessage) {
-        guard let name = name(of: message), case .int64(let position)? = (try? message.values())?.first else { return }
+    private func seeked(_ signal: BusSignal) {
+        guard let name = name(of: signal), case .int64(let position)? = signal.values.first else { return }
         entries[name]?.player.seeked(to: position, at: now())
-        if entries[name]?.isKnown == true { tell() }
+        tell()
     }
 
-    private func name(of message: BusMessage) -> String? {
-        guard let sender = message.sender else { return nil }
-        return entries.first { $0.value.owner == sender }?.key
-    }
+    private func name(of signal: BusSignal) -> String? { entries.first { $0.value.owner == signal.sender }?.key }
 
     private func tell() {
         let players = entries.values.filter(\.isKnown).map(\.player).sorted { $0.id < $1.id }

@@ -104,10 +104,11 @@ actor PlayerBus: BusThreadClient {
     private func connect(_ port: PlayerPort) {
         let session = port.state.session
         do throws(BusFailure) {
-            try port.connect(configuration.address) { [unowned self] message in
-                receive(message, session)
-            } named: { [unowned self] failure in
-                named(session, failure)
+            // The connection calls on our thread.
+            try port.connect(configuration.address) { [weak self] message in
+                self?.assumeIsolated { $0.receive(message, session) } ?? false
+            } named: { [weak self] failure in
+                self?.assumeIsolated { $0.named(session, failure) }
             }
         } catch {
             lost(port, error)

@@ -8,8 +8,8 @@ struct PlayerState: Sendable, Hashable {
         case stopped = "Stopped"
     }
 
-    /// Tracks that are shown before and after the current one: a queue may hold a hundred thousand, and the specification
-    /// asks for some around the current one.
+    /// Tracks that are shown before and after the current one: a queue may hold a hundred thousand, and the
+    /// specification asks for some around the current one.
     static let tracksBefore = 10
     static let tracksAfter = 39
 
