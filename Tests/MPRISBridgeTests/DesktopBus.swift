@@ -111,7 +111,7 @@ final class RunningProgram: Sendable {
 
     init(_ bus: DesktopBus, _ command: [String]) throws {
         file = "\(bus.folder)/\(UUID().uuidString).out"
-        FileManager.default.createFile(atPath: file, contents: nil)
+        _ = FileManager.default.createFile(atPath: file, contents: nil)
         process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = ["DBUS_SESSION_BUS_ADDRESS=\(bus.address)", "timeout", "120"] + command

@@ -68,7 +68,9 @@ actor OtherPlayer: BusThreadClient {
     }
 
     func start(_ names: [String]) throws {
-        try connection.serve(MPRISName.path) { [unowned self] in answer($0) }
+        try connection.serve(MPRISName.path) { [weak self] message in
+            self?.assumeIsolated { $0.answer(message) } ?? false
+        }
         for name in names { try connection.request(name: MPRISName.playerPrefix + name) { _ in } }
         thread.serve(self)
     }
