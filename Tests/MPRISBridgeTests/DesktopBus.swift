@@ -16,17 +16,14 @@ final class DesktopBus: Sendable {
     private let shell: Process
     private let input: Pipe
 
-    /// Ends with its shell's standard input, whatever becomes of us.
+    /// Ends with its shell's standard input, whatever becomes of us. Killed and not waited for, because signals are
+    /// blocked in what Foundation starts.
     private static let script = """
-        start() { dbus-daemon --config-file="$1" --nofork --nopidfile & bus=$!; }
+        start() { dbus-daemon --config-file="$1/bus.conf" --nofork --nopidfile & bus=$!; }
+        stop() { kill -KILL $bus; rm -f "$1/bus"; }
         start "$1"
-        while read -r word; do
-            case "$word" in
-                stop) kill $bus; wait $bus ;;
-                start) start "$1" ;;
-            esac
-        done
-        kill $bus
+        while read -r word; do "$word" "$1"; done
+        stop "$1"
         """
 
     /// - Parameter policy: what the bus lets its clients do, in its configuration's words.
@@ -50,7 +47,7 @@ final class DesktopBus: Sendable {
         try configuration.write(toFile: "\(folder)/bus.conf", atomically: true, encoding: .utf8)
         shell = Process()
         shell.executableURL = URL(filePath: "/bin/sh")
-        shell.arguments = ["-c", Self.script, "sh", "\(folder)/bus.conf"]
+        shell.arguments = ["-c", Self.script, "sh", folder]
         input = Pipe()
         shell.standardInput = input
         shell.standardOutput = FileHandle.nullDevice
@@ -104,9 +101,10 @@ final class DesktopBus: Sendable {
     }
 }
 
-/// A program that goes on, and what it has printed so far.
+/// A program that goes on, and what it has printed so far. Ends with us.
 final class RunningProgram: Sendable {
     private let process: Process
+    private let input = Pipe()
     private let file: String
 
     init(_ bus: DesktopBus, _ command: [String]) throws {
@@ -114,15 +112,19 @@ final class RunningProgram: Sendable {
         _ = FileManager.default.createFile(atPath: file, contents: nil)
         process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["DBUS_SESSION_BUS_ADDRESS=\(bus.address)", "timeout", "120"] + command
-        process.standardInput = FileHandle.nullDevice
+        process.arguments =
+            [
+                "DBUS_SESSION_BUS_ADDRESS=\(bus.address)", "sh", "-c",
+                "\"$@\" & program=$!; read -r end; kill -KILL $program", "sh",
+            ] + command
+        process.standardInput = input
         process.standardOutput = try FileHandle(forWritingTo: URL(filePath: file))
         process.standardError = FileHandle.nullDevice
         try process.run()
     }
 
     deinit {
-        process.terminate()
+        try? input.fileHandleForWriting.close()
         process.waitUntilExit()
     }
 

@@ -117,7 +117,7 @@ struct DesktopTests {
             #expect(try await desktop.player(Desktop.lounge, "metadata", "xesam:title") == "Title of four")
             #expect(try await desktop.player(Desktop.kitchen, "metadata", "mpris:length") == "180000000")
             #expect(
-                try await desktop.player(Desktop.kitchen, "metadata", "mpris:trackid") == "/org/router/track/one")
+                try await desktop.player(Desktop.kitchen, "metadata", "mpris:trackid") == "'/org/router/track/one'")
             #expect(try await desktop.player(Desktop.kitchen, "metadata", "xesam:url") == "file:///music/one.flac")
         }
     }
@@ -147,17 +147,23 @@ struct DesktopTests {
         }
     }
 
+    /// playerctl reads the position once and lets it go on by its own clock until it prints.
+    private func isAt(_ seconds: Double, _ desktop: Desktop) async throws -> Bool {
+        let told = try #require(Double(try await desktop.player(Desktop.kitchen, "position")))
+        return (seconds..<seconds + 8).contains(told)
+    }
+
     @Test("C17 the position is read as it is now, and is set by track")
     func position() async throws {
         try await withDesktop { desktop in
             desktop.clock.advance(seconds: 42)
-            #expect(try await desktop.player(Desktop.kitchen, "position") == "42.000000")
+            #expect(try await isAt(42, desktop))
             _ = try await desktop.player(Desktop.kitchen, "position", "100")
             #expect(desktop.told("se-kitchen") == .seek(to: MediaTime(seconds: 100)))
-            #expect(try await desktop.player(Desktop.kitchen, "position") == "100.000000")
+            #expect(try await isAt(100, desktop))
             _ = try await desktop.player(Desktop.kitchen, "position", "10-")
             #expect(desktop.told("se-kitchen") == .seekBy(MediaTime(seconds: -10)))
-            #expect(try await desktop.player(Desktop.kitchen, "position") == "90.000000")
+            #expect(try await isAt(90, desktop))
         }
     }
 
@@ -169,8 +175,8 @@ struct DesktopTests {
             #expect(desktop.told("se-kitchen") == .setVolume(VolumePosition(0.25), room: nil))
             #expect(try await desktop.player(Desktop.kitchen, "volume") == "0.250000")
             try await desktop.isDone(
-                    "org.freedesktop.DBus.Properties.Set", "string:\(MPRISName.player)", "string:Volume",
-                    "variant:double:1e9")
+                "org.freedesktop.DBus.Properties.Set", "string:\(MPRISName.player)", "string:Volume",
+                "variant:double:1e9")
             #expect(desktop.told("se-kitchen") == .setVolume(VolumePosition(1), room: nil))
             desktop.router.change("se-kitchen") { $0.members[0].volume?.muted = true }
             #expect(await eventually { (try? await desktop.player(Desktop.kitchen, "volume")) == "0.000000" })
@@ -313,12 +319,12 @@ struct DesktopTests {
             desktop.router.hold()
             let name = "org.mpris.MediaPlayer2.\(Desktop.kitchen)"
             let script = """
-                set='dbus-send --session --dest=\(name) \(MPRISName.path) \(MPRISName.properties).Set'
+                set='dbus-send --session --type=method_call --dest=\(name) \(MPRISName.path) \(MPRISName.properties).Set'
                 for i in 1 2 3 4 5 6 7 8 9; do
                     $set string:\(MPRISName.player) string:Volume variant:double:0.$i
                 done
                 for i in $(seq 100); do
-                    dbus-send --session --dest=\(name) \(MPRISName.path) \(MPRISName.player).Next
+                    dbus-send --session --type=method_call --dest=\(name) \(MPRISName.path) \(MPRISName.player).Next
                 done
                 """
             let flood = try await desktop.bus.run("sh", ["-c", script])
@@ -357,8 +363,8 @@ struct DesktopTests {
                 ["dbus-monitor", "--session", "type='signal',interface='\(MPRISName.trackList)'"])
             #expect(await eventually { monitor.output.contains("NameAcquired") })
             try await desktop.isDone(
-                    "\(MPRISName.trackList).AddTrack", "string:https://a.example/x.mp3",
-                    "objpath:/org/router/track/three", "boolean:true")
+                "\(MPRISName.trackList).AddTrack", "string:https://a.example/x.mp3",
+                "objpath:/org/router/track/three", "boolean:true")
             #expect(desktop.router.edits == [.append(["https://a.example/x.mp3"])])
             #expect(await eventually { monitor.output.contains("TrackListReplaced") })
             try await desktop.isDone("\(MPRISName.trackList).GoTo", "objpath:/org/router/track/two")
