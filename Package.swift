@@ -168,7 +168,9 @@ let package = Package(
         tests("RouterCoreTests", ["RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
         tests("SceneScriptTests", ["SceneScript", "RouteModel", "RouterTestKit"]),
         tests("RouterAPITests", ["RouterAPI", "RouteModel", "RouterTestKit", nio, nioPosix, nioHTTP]),
-        tests("MPRISBridgeTests", ["MPRISBridge", "PeerSupport", "RouteModel", "RouterTestKit", "CSystemd"]),
+        tests(
+            "MPRISBridgeTests",
+            ["MPRISBridge", "PeerSupport", "RouteBackend", "RouteModel", "RouterCore", "RouterTestKit", "CSystemd"]),
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
         tests(
             "RouterDaemonTests",
