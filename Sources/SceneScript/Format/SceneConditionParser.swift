@@ -37,13 +37,15 @@ struct SceneConditionParser {
         let scalars = Array(text.unicodeScalars)
         guard scalars.count <= SceneLimits.condition else {
             throw Failure(
-                message: "a condition may have \(SceneLimits.condition) characters", help: "split it into several steps",
+                message: "a condition may have \(SceneLimits.condition) characters",
+                help: "split it into several steps",
                 offset: 0, length: 1)
         }
         var parser = SceneConditionParser(tokens: try split(scalars), end: scalars.count, variables: variables)
         let condition = try parser.disjunction()
         if let token = parser.next {
-            throw parser.failure("“\(token.text)” is not expected here", help: "join comparisons with “and” or “or”", token)
+            throw parser.failure(
+                "“\(token.text)” is not expected here", help: "join comparisons with “and” or “or”", token)
         }
         return condition
     }
@@ -73,7 +75,9 @@ struct SceneConditionParser {
                         offset: start, length: scalars.count - start)
                 }
                 tokens.append(
-                    Token(text: text(scalars[(start + 1)..<close]), quoted: true, offset: start, length: close - start + 1))
+                    Token(
+                        text: text(scalars[(start + 1)..<close]), quoted: true, offset: start, length: close - start + 1
+                    ))
                 index = close + 1
                 continue
             }
@@ -151,7 +155,8 @@ struct SceneConditionParser {
         guard parts.count == 2, SceneValues.isName(parts[0]) else {
             throw failure(
                 "“\(token.text)” can not be compared",
-                help: "write TARGET.state (or .\(Self.fields.dropFirst().joined(separator: ", ."))), time or day", token)
+                help: "write TARGET.state (or .\(Self.fields.dropFirst().joined(separator: ", ."))), time or day", token
+            )
         }
         guard let field = SceneComparison.Field(rawValue: parts[1]) else {
             let near = NearNames.of(parts[1], among: Self.fields).first

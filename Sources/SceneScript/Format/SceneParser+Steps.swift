@@ -97,10 +97,13 @@ extension SceneDocumentParser {
             if text == "retry" || text == "fallback" {
                 findings.error(
                     "value", "“\(text)” says too little", at: node.span,
-                    help: text == "retry" ? "write “retry: {times: 3, backoff: 2s}” below it" : "write “fallback:” with steps")
+                    help: text == "retry"
+                        ? "write “retry: {times: 3, backoff: 2s}” below it" : "write “fallback:” with steps")
                 return nil
             }
-            return reader.choice(node, "“on_error”", among: ["stop", "continue"]).map { $0 == "stop" ? .stop : .continue }
+            return reader.choice(node, "“on_error”", among: ["stop", "continue"]).map {
+                $0 == "stop" ? .stop : .continue
+            }
         }
         guard let fields = reader.fields(node, .policy) else { return nil }
         guard fields.entries.count == 1 else {
@@ -158,7 +161,8 @@ extension SceneDocumentParser {
             let isTarget = entry.value.scalar.map { text in targets.contains { $0.name == text } } ?? false
             findings.error(
                 "value", "“\(entry.key)” takes no value", at: entry.value.span,
-                help: isTarget ? "write “target: \(entry.value.scalar ?? "")” on a line of its own" : "write “\(entry.key):”")
+                help: isTarget
+                    ? "write “target: \(entry.value.scalar ?? "")” on a line of its own" : "write “\(entry.key):”")
             return nil
         }
         return entry.key == "pause" ? .pause : entry.key == "resume" ? .resume : .stop
@@ -355,7 +359,8 @@ extension SceneDocumentParser {
         var values: [String: String] = [:]
         if let set = fields["set"] {
             guard let map = set.map else {
-                findings.error("type", "“set” must be a map, not \(set.kind)", at: set.span, help: "write “name: value”")
+                findings.error(
+                    "type", "“set” must be a map, not \(set.kind)", at: set.span, help: "write “name: value”")
                 return nil
             }
             for entry in map {

@@ -47,7 +47,8 @@ final class SceneDocumentParser {
         guard let fields = reader.fields(root, .scene) else { return nil }
         if let version = fields["version"], version.scalar != "1" {
             findings.error(
-                "version", "this router reads version 1 of the format only", at: version.span, help: "write “version: 1”")
+                "version", "this router reads version 1 of the format only", at: version.span,
+                help: "write “version: 1”")
         }
         let name = fields["name"].flatMap { reader.text($0, "the scene's name", limit: 64) }
         let summary = fields["description"].flatMap { reader.text($0, "“description”") }
@@ -77,7 +78,8 @@ final class SceneDocumentParser {
     private func readVariables(_ node: SceneNode) {
         guard let map = node.map else {
             findings.error(
-                "type", "“vars” must be a map, not \(node.kind)", at: node.span, help: "write “name: value” lines below it")
+                "type", "“vars” must be a map, not \(node.kind)", at: node.span,
+                help: "write “name: value” lines below it")
             return
         }
         for entry in map where reader.name(entry.key, "a variable", at: entry.span) {
@@ -121,7 +123,8 @@ final class SceneDocumentParser {
             help = SceneWords.booleanHelp(text)
         }
         findings.error(
-            "value", "“\(text)” is no \(variable.kind.rawValue) for the variable “\(variable.name)”", at: span, help: help)
+            "value", "“\(text)” is no \(variable.kind.rawValue) for the variable “\(variable.name)”", at: span,
+            help: help)
     }
 
     private func refuseStrangers(at span: SceneSpan) {

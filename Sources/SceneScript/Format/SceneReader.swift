@@ -86,7 +86,8 @@ final class SceneReader {
         if let kinds, !kinds.contains(variable.kind) {
             throw SceneConditionParser.Failure(
                 code: "type", message: "“$\(name)” is \(Self.article(variable.kind)) and cannot be \(what)",
-                help: kinds.map(\.rawValue).sorted().first.map { "declare it with “type: \($0)”" }, offset: 0, length: 1)
+                help: kinds.map(\.rawValue).sorted().first.map { "declare it with “type: \($0)”" }, offset: 0, length: 1
+            )
         }
         return variable.value
     }

@@ -60,7 +60,8 @@ enum SceneShape: String, CaseIterable, Sendable {
         case .scene: Self.sceneFields
         case .target:
             [
-                SceneField("rooms", .some(.text), required: true, "Rooms, devices, aliases, @all, @active, @group:NAME."),
+                SceneField(
+                    "rooms", .some(.text), required: true, "Rooms, devices, aliases, @all, @active, @group:NAME."),
                 SceneField("optional", .boolean, "Steps on it are skipped while it is not there."),
                 SceneField("fallback", .some(.text), "Rooms in its place while it is not there."),
             ]
@@ -97,7 +98,8 @@ enum SceneShape: String, CaseIterable, Sendable {
         SceneField("description", .text, "For people."),
         SceneField("exclusive", .boolean, "A person's command does not end what the scene does to a target."),
         SceneField(
-            "when_busy", .choice(Scene.WhenBusy.allCases.map(\.rawValue)), "While another scene holds one of its rooms."),
+            "when_busy", .choice(Scene.WhenBusy.allCases.map(\.rawValue)), "While another scene holds one of its rooms."
+        ),
         SceneField(
             "targets", .map(.either([.text, .list(.text), .shape(.target)])), "The scene's own names for rooms."),
         SceneField(
@@ -127,7 +129,8 @@ enum SceneShape: String, CaseIterable, Sendable {
         SceneField(
             "volume", .either([.level, .change, .choice(["mute", "unmute"]), .shape(.volume)]), "How loud it is."),
         SceneField("group", .shape(.group), "Has targets join or leave what plays there."),
-        SceneField("transfer", .either([.some(.target), .shape(.transfer)]), "Moves what plays there to other targets."),
+        SceneField(
+            "transfer", .either([.some(.target), .shape(.transfer)]), "Moves what plays there to other targets."),
         SceneField("announce", .either([.media, .shape(.announce)]), "Says something over what plays there."),
         SceneField("snapshot", .name, "Keeps how things are there, under a name."),
         SceneField("restore", .name, "Makes things as they were: rooms, queue and position, volume, play state."),

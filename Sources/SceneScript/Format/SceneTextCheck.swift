@@ -31,7 +31,8 @@ struct SceneTextCheck {
             else { continue }
             let code = String(line[column].value, radix: 16, uppercase: true)
             findings.error(
-                "character", "the character U+\(String(repeating: "0", count: max(0, 4 - code.count)))\(code) has no place in a scene",
+                "character",
+                "the character U+\(String(repeating: "0", count: max(0, 4 - code.count)))\(code) has no place in a scene",
                 at: SceneSpan(line: number + 1, column: column + 1), help: "remove it")
             passes = false
         }
@@ -118,7 +119,8 @@ struct SceneTextCheck {
         var view = String.UnicodeScalarView()
         view.append(contentsOf: line)
         return String(view).wholeMatch(
-            of: /(?:[^*]*[:\-][ \t]+|[ \t]*)(?:\*[^\s,\[\]{}:]+|\[[ \t]*\*[^\s,\[\]{}:]+(?:[ \t]*,[ \t]*\*[^\s,\[\]{}:]+)*[ \t]*\])[ \t]*(?:#.*)?/
+            of:
+                /(?:[^*]*[:\-][ \t]+|[ \t]*)(?:\*[^\s,\[\]{}:]+|\[[ \t]*\*[^\s,\[\]{}:]+(?:[ \t]*,[ \t]*\*[^\s,\[\]{}:]+)*[ \t]*\])[ \t]*(?:#.*)?/
         ) != nil
     }
 

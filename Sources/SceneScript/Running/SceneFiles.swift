@@ -9,7 +9,8 @@ public struct SceneFiles: Sendable {
     public var exists: @Sendable (_ path: String) -> Bool
 
     public init(
-        read: @escaping @Sendable (_ path: String) throws -> String, exists: @escaping @Sendable (_ path: String) -> Bool
+        read: @escaping @Sendable (_ path: String) throws -> String,
+        exists: @escaping @Sendable (_ path: String) -> Bool
     ) {
         self.read = read
         self.exists = exists

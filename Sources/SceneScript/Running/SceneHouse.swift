@@ -68,7 +68,8 @@ struct SceneHouse: Sendable {
             let name = selector.replacing("@group:", with: "", maxReplacements: 1)
             guard selector.hasPrefix("@group:"), let group = groups.first(where: { $0.name == name }) else {
                 throw RouterError(
-                    .routeNotFound, "there is no “\(selector)”", hint: "Write @all, @active or @group:NAME", scope: .route,
+                    .routeNotFound, "there is no “\(selector)”", hint: "Write @all, @active or @group:NAME",
+                    scope: .route,
                     candidates: groups.map { "@group:\($0.name)" })
             }
             return try group.rooms.flatMap { try places($0) }
@@ -94,7 +95,7 @@ struct SceneHouse: Sendable {
             do {
                 let found = unique(try selectors.flatMap { try places($0) })
                 let there = found.filter(\.isThere)
-                if there.isEmpty || target.fallback.isEmpty == false && !isFallback && there.count < found.count {
+                if there.isEmpty {
                     let names = found.filter { !$0.isThere }.map(\.name).joined(separator: ", ")
                     failure = RouterError(
                         .routeNotFound, "\(names.isEmpty ? "nothing" : names) is not there just now",
@@ -126,7 +127,9 @@ struct SceneHouse: Sendable {
     /// Sessions that are in any of these rooms, in the rooms' order.
     func sessions(in places: [Place]) -> [SessionSnapshot] {
         var seen: Set<SessionID> = []
-        return places.flatMap { place in sessions.filter { Self.plays($0, in: place) } }.filter { seen.insert($0.id).inserted }
+        return places.flatMap { place in sessions.filter { Self.plays($0, in: place) } }.filter {
+            seen.insert($0.id).inserted
+        }
     }
 
     static func plays(_ session: SessionSnapshot, in place: Place) -> Bool {

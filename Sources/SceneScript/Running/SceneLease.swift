@@ -25,16 +25,18 @@ actor SceneLease {
     func began(on rooms: [String]) { for room in rooms { changing[room, default: 0] += 1 } }
 
     func done(on rooms: [String], sessions: [SessionSnapshot]) {
-        for session in sessions { remember(session, isOurs: true) }
+        for session in sessions where session.members.contains(where: { rooms.contains($0.name) }) {
+            remember(session, isOurs: true)
+        }
         for room in rooms { changing[room] = (changing[room] ?? 1) - 1 }
     }
 
-    /// Follows the router for as long as it tells of itself. The first event is awaited by nobody: a run that begins has
-    /// it seen by `begin`.
+    /// Follows the router for as long as it tells of itself.
     func watch(_ events: AsyncStream<RouterEvent>) async {
         for await event in events { see(event.body) }
     }
 
+    /// What is there when the run begins is no taking over.
     func begin(_ sessions: [SessionSnapshot]) { for session in sessions { remember(session, isOurs: true) } }
 
     func see(_ body: RouterEvent.Body) {
