@@ -38,7 +38,9 @@ public struct SceneChecker: Sendable {
             }
         }
         visit.house = house
-        let own = SceneFiles.absolute(request.path, in: request.workingDirectory)
+        // A path such as a person gave it is often one from another folder than the scene's own.
+        let file = request.path.split(separator: "/").last.map(String.init) ?? request.path
+        let own = SceneFiles.absolute(request.path.hasPrefix("/") ? request.path : file, in: request.workingDirectory)
         visit.look(at: scene, text: request.text, trail: [own], prefix: "", depth: 0)
         let found = visit.diagnostics
         let isRight = !found.hasErrors

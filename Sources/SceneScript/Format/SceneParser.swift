@@ -66,7 +66,8 @@ final class SceneDocumentParser {
                 "unknown-snapshot", "no step takes a snapshot “\(name)”", at: span,
                 help: near.map { "did you mean “\($0)”?" } ?? "add a step “snapshot: \(name)” before it")
         }
-        warnOfUnused()
+        // What is wrong may be what would use them.
+        if !findings.all.hasErrors { warnOfUnused() }
         guard let name, let steps else { return nil }
         return Scene(
             path: findings.source.path, name: name, summary: summary, exclusive: exclusive, whenBusy: whenBusy,
