@@ -141,7 +141,7 @@ extension RouterEngine {
             let expanded = try await media.expand(what, workingDirectory: workingDirectory)
             for notice in expanded.notices { tell(notice) }
             items = self.items(expanded)
-        case .move, .remove, .clearUpcoming: break
+        case .move, .remove, .clearUpcoming, .clear, .replaceUpcoming, .undo, .failurePolicy: break
         }
         return try await target.edit(PlaybackSession.Edit(edit: edit, items: items), ifVersion: version)
     }
