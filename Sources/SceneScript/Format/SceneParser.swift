@@ -86,13 +86,13 @@ final class SceneDocumentParser {
         for entry in map where reader.name(entry.key, "a variable", at: entry.span) {
             var variable = SceneVariable(name: entry.key, kind: .text, value: "", span: entry.span)
             if let text = entry.value.scalar {
-                variable.value = text
+                variable.value = Self.literal(text)
             } else if let fields = reader.fields(entry.value, .variable, at: entry.span) {
                 if let type = fields["type"] {
                     variable.kind = reader.choice(type, "“type”", SceneVariable.Kind.self) ?? .text
                 }
                 if let text = fields["default"]?.scalar {
-                    variable.value = text
+                    variable.value = Self.literal(text)
                     tellOfMisfit(text, variable, at: fields["default"]?.span ?? entry.span)
                 } else if let wrong = fields["default"] {
                     findings.error("type", "“default” must be text, not \(wrong.kind)", at: wrong.span)
@@ -105,6 +105,9 @@ final class SceneDocumentParser {
             reader.variables.append(variable)
         }
     }
+
+    /// A doubled dollar sign at the beginning is one, here as everywhere.
+    private static func literal(_ text: String) -> String { text.hasPrefix("$$") ? String(text.dropFirst()) : text }
 
     private func tellOfMisfit(_ text: String, _ variable: SceneVariable, at span: SceneSpan) {
         let help: String

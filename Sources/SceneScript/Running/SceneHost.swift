@@ -29,6 +29,7 @@ public actor SceneHost: SceneControlling, SceneScheduling {
     private var order: [String] = []
     private var readers: [Int: AsyncStream<SceneRun>.Continuation] = [:]
     private var nextReader = 0
+    let keepsTime: Bool
     private var isRunning = false
     private var isClosing = false
     private var idle: [CheckedContinuation<Void, Never>] = []
@@ -43,15 +44,18 @@ public actor SceneHost: SceneControlling, SceneScheduling {
 
     /// - Parameters:
     ///   - schedules: where schedules are kept; nil keeps them in memory only.
+    ///   - keepsTime: false keeps schedules without running them, as a command does that is over soon.
     ///   - tell: what a person should read: a time that was missed, a scheduled scene that could not begin.
     public init(
         router: any RouterControlling, clock: any SceneClock = SystemSceneClock(), files: SceneFiles = .local,
-        schedules: (any ScheduleStoring)? = nil, tell: @escaping @Sendable (Notice) async -> Void = { _ in }
+        schedules: (any ScheduleStoring)? = nil, keepsTime: Bool = true,
+        tell: @escaping @Sendable (Notice) async -> Void = { _ in }
     ) {
         self.router = router
         self.clock = clock
         self.files = files
         self.tell = tell
+        self.keepsTime = keepsTime
         scheduling = ScheduleState(store: schedules)
         (jobStream, jobs) = AsyncStream.makeStream(of: Job.self)
     }
@@ -60,8 +64,10 @@ public actor SceneHost: SceneControlling, SceneScheduling {
     public func run() async {
         isRunning = true
         await withDiscardingTaskGroup { group in
-            group.addTask { await self.keepTime() }
-            group.addTask { await self.watchRouter() }
+            if keepsTime {
+                group.addTask { await self.keepTime() }
+                group.addTask { await self.watchRouter() }
+            }
             for await job in jobStream { group.addTask { await job() } }
             group.cancelAll()
         }
@@ -76,7 +82,7 @@ public actor SceneHost: SceneControlling, SceneScheduling {
         while isRunning, entries.values.contains(where: { $0.run.state == .running }) {
             await withCheckedContinuation { idle.append($0) }
         }
-        await saveSeen()
+        if keepsTime { await saveSeen() }
         jobs.finish()
         for reader in readers.values { reader.finish() }
         readers = [:]

@@ -43,7 +43,8 @@ extension SceneHost {
         }
         record.schedules.append(schedule)
         record.lastDays[schedule.id] = nil
-        record.seen = clock.wallTime()
+        // What was missed before is told by the host that keeps time.
+        if keepsTime || record.seen == nil { record.seen = clock.wallTime() }
         try await keep(record)
         if case .appears = schedule.trigger, scheduling.present == nil {
             scheduling.present = await presentRooms(settle: false)

@@ -30,6 +30,9 @@ public actor FileScheduleStore: ScheduleStoring {
 
     public init(directory: String) { folder = directory }
 
+    /// In the folder of the router's store, where the daemon and every command look for them.
+    public init(besideStore path: String) { folder = URL(fileURLWithPath: path).deletingLastPathComponent().path }
+
     /// A file that cannot be read is put aside as `schedules.json.broken`, and that is thrown once.
     public func load() throws -> ScheduleRecord {
         guard let data = FileManager.default.contents(atPath: path) else {
