@@ -1,6 +1,7 @@
 import Foundation
-@testable import SceneScript
 import Testing
+
+@testable import SceneScript
 
 /// Each file in `Broken` with what is told of it, as text. `ROUTER_WRITE_GENERATED=1` writes the expected text anew, to be
 /// read before it is committed.

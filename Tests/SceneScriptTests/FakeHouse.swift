@@ -88,7 +88,7 @@ actor FakeHouse: RouterControlling {
             current[index].stopReason = .finished
             current[index].anchor = nil
         }
-        emit(.session(current[index]))
+        emit(.session(fresh(current[index])))
     }
 
     /// Every reader's stream ends, as when a daemon goes away.
@@ -174,7 +174,7 @@ actor FakeHouse: RouterControlling {
             let before = current[index].members.count
             current[index].members.removeAll { rooms.contains($0.name) }
             if current[index].members.isEmpty { current[index].connection = .ended }
-            if current[index].members.count != before { emit(.session(current[index])) }
+            if current[index].members.count != before { emit(.session(fresh(current[index]))) }
         }
     }
 
@@ -339,7 +339,7 @@ actor FakeHouse: RouterControlling {
         try await record("end \(reason.rawValue)")
         if let index = current.firstIndex(where: { $0.id == session }) {
             current[index].connection = .ended
-            emit(.session(current[index]))
+            emit(.session(fresh(current[index])))
         }
     }
 

@@ -1,8 +1,9 @@
 import Foundation
 import RouteModel
 import RouterTestKit
-@testable import SceneScript
 import Testing
+
+@testable import SceneScript
 
 @Suite struct SceneCaptureTests {
     @Test("R4 what plays is written as a scene, which makes it so again") func roundTrip() async throws {
@@ -29,10 +30,12 @@ import Testing
             await rig.house.forgetCalls()
             let ended = try await rig.ended(try await rig.start(text))
             #expect(ended.state == .done, "\(ended.steps)")
-            #expect(await rig.house.calls == [
-                "play /m/$b \"c\".mp3 http://x/y?z=1#f in Kitchen+Bath & Beyond: “x”", "insert /m/a.mp3",
-                "volume 33% Kitchen", "volume 50% Bath & Beyond: “x”", "play /m/- [x]: {y} in 42", "volume 50%", "pause",
-            ])
+            #expect(
+                await rig.house.calls == [
+                    "play /m/$b \"c\".mp3 http://x/y?z=1#f in Kitchen+Bath & Beyond: “x”", "insert /m/a.mp3",
+                    "volume 33% Kitchen", "volume 50% Bath & Beyond: “x”", "play /m/- [x]: {y} in 42", "volume 50%",
+                    "pause",
+                ])
             let again = try #require(await rig.house.session("Kitchen"))
             #expect(again.queue.repeatMode == .all && again.queue.items.count == 3)
             #expect(abs((again.position ?? .zero).seconds - 75.25) < 1)
@@ -44,19 +47,23 @@ import Testing
         let error = await #expect(throws: RouterError.self) { _ = try await SceneCapture.capture(house) }
         #expect(error?.message == "nothing is playing")
         _ = try await house.play(PlayRequest(what: ["a"], rooms: ["Kitchen"]))
-        let other = await #expect(throws: RouterError.self) { _ = try await SceneCapture.capture(house, rooms: ["Bath"]) }
+        let other = await #expect(throws: RouterError.self) {
+            _ = try await SceneCapture.capture(house, rooms: ["Bath"])
+        }
         #expect(other?.message == "nothing plays in Bath")
         #expect(try await SceneCapture.capture(house, rooms: ["kitchen"]).contains("\"Kitchen\""))
     }
 
     @Test("R4 quoted text is read as it was, whatever is in it") func quoting() throws {
         let texts = [
-            "plain", "$x", "$$", "\"", "\\", "a\nb\tc", "\u{0}\u{1B}\u{7F}", "\u{E000}\u{FEFF}\u{2028}", "😀 é", "#", "- x",
+            "plain", "$x", "$$", "\"", "\\", "a\nb\tc", "\u{0}\u{1B}\u{7F}", "\u{E000}\u{FEFF}\u{2028}", "😀 é", "#",
+            "- x",
             " ", "null", "*a", "&a", "!t", "%", "@", "`", ": ",
         ]
         for text in texts {
             let scene = SceneParser.parse(
-                "version: 1\nname: x\nsteps:\n  - log: \(SceneCapture.quoted(text))\n", path: "x").scene
+                "version: 1\nname: x\nsteps:\n  - log: \(SceneCapture.quoted(text))\n", path: "x"
+            ).scene
             #expect(scene?.steps.first?.verb == .log(text, .info), "\(text.debugDescription)")
         }
     }

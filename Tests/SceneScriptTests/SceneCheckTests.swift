@@ -1,7 +1,8 @@
 import Foundation
 import RouteModel
-@testable import SceneScript
 import Testing
+
+@testable import SceneScript
 
 @Suite struct SceneCheckTests {
     private func check(
@@ -29,9 +30,10 @@ import Testing
         let check = await check(
             scene("- run_scene: other.yaml\n- {play: a.mp3, target: [kitchen, bath]}"),
             files: ["/scenes/other.yaml": other])
-        #expect(check.diagnostics.map(\.summary) == [
-            "other.yaml:4:5: error[cycle]: the scene runs itself: main.yaml > other.yaml > main.yaml"
-        ])
+        #expect(
+            check.diagnostics.map(\.summary) == [
+                "other.yaml:4:5: error[cycle]: the scene runs itself: main.yaml > other.yaml > main.yaml"
+            ])
         #expect(check.diagnostics[0].source == "  - run_scene: ./sub/../main.yaml")
     }
 
@@ -39,14 +41,16 @@ import Testing
         let text = scene(
             "- run_scene: bad.yaml\n- run_scene: none.yaml\n- run_scene: {path: good.yaml, set: {level: 5}}\n"
                 + "- {play: a.mp3, target: [kitchen, bath]}")
-        let good = "version: 1\nname: G\nvars:\n  level: {type: level, default: 5%}\ntargets: {k: Kitchen}\nsteps:\n  - volume: $level\n"
+        let good =
+            "version: 1\nname: G\nvars:\n  level: {type: level, default: 5%}\ntargets: {k: Kitchen}\nsteps:\n  - volume: $level\n"
         let check = await check(
             text, files: ["/scenes/bad.yaml": "version: 1\nname: B\nsteps:\n  - pley: x\n", "/scenes/good.yaml": good],
             others: { _ in true })
-        #expect(Set(check.diagnostics.map { "\($0.path):\($0.span.line) \($0.code)" }) == [
-            "bad.yaml:4 unknown-key", "main.yaml:7 invalid-scene", "main.yaml:8 missing-scene", "good.yaml:4 value",
-            "good.yaml:7 level", "main.yaml:9 invalid-scene",
-        ])
+        #expect(
+            Set(check.diagnostics.map { "\($0.path):\($0.span.line) \($0.code)" }) == [
+                "bad.yaml:4 unknown-key", "main.yaml:7 invalid-scene", "main.yaml:8 missing-scene", "good.yaml:4 value",
+                "good.yaml:7 level", "main.yaml:9 invalid-scene",
+            ])
     }
 
     @Test("R4 rooms are looked for, with the nearest name") func rooms() async {
@@ -66,9 +70,10 @@ import Testing
               - {wait_for: away.present, timeout: 5s}
             """
         let found = await check(text, house).diagnostics
-        #expect(found.map { "\($0.span.line) \($0.severity) \($0.code)" } == [
-            "6 error unknown-room", "7 warning absent", "9 warning absent",
-        ])
+        #expect(
+            found.map { "\($0.span.line) \($0.severity) \($0.code)" } == [
+                "6 error unknown-room", "7 warning absent", "9 warning absent",
+            ])
         #expect(found[2].help == "Did you mean “Kitchen”?")
         await house.disappears("Bathroom")
         let absent = await check(text.replacing("attic: Atik", with: "attic: Kitchen"), house)
@@ -103,10 +108,11 @@ import Testing
             """
         let other = "version: 1\nname: Other\nsteps:\n  - delay: 90s\n"
         let plan = try #require(await check(text, house, files: ["/scenes/other.yaml": other]).plan)
-        #expect(plan.steps.map(\.command) == [
-            "play a.mp3 at 20%", "where a condition holds", "fade to 0% over 20m", "run the scene other.yaml",
-            "wait 1m30s",
-        ])
+        #expect(
+            plan.steps.map(\.command) == [
+                "play a.mp3 at 20%", "where a condition holds", "fade to 0% over 20m", "run the scene other.yaml",
+                "wait 1m30s",
+            ])
         #expect(plan.steps.map(\.target) == ["Bath, Kitchen", nil, "Kitchen", nil, nil])
         #expect(plan.steps.map(\.expected) == [nil, nil, 1200, nil, 90])
         #expect(plan.steps.map(\.depth) == [0, 0, 1, 0, 1])

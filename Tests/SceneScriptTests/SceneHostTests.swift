@@ -1,7 +1,8 @@
 import RouteModel
 import RouterTestKit
-@testable import SceneScript
 import Testing
+
+@testable import SceneScript
 
 @Suite struct SceneHostTests {
     private static let long = "- {play: a.mp3, target: kitchen}\n- {delay: 10m}\n- {pause: , target: kitchen}"
@@ -18,9 +19,11 @@ import Testing
         scene(steps, head: head, finally: finally).replacing("  bath: Bath\n", with: "")
     }
 
-    @Test("R4 a person's command on a target supersedes later steps on it, and on no other", arguments: [
-        CommandOrigin.cli, .api, .web, .mpris, .device(RouteID(rawValue: "rt-Kitchen")), .otherSender,
-    ])
+    @Test(
+        "R4 a person's command on a target supersedes later steps on it, and on no other",
+        arguments: [
+            CommandOrigin.cli, .api, .web, .mpris, .device(RouteID(rawValue: "rt-Kitchen")), .otherSender,
+        ])
     func lease(origin: CommandOrigin) async throws {
         let rig = SceneRig()
         try await rig.run {
@@ -82,9 +85,10 @@ import Testing
             try await rig.host.cancelScene(run.id)
             let ended = try await rig.ended(run, step: 1)
             #expect(ended.state == .cancelled && ended.exitStatus == 130)
-            #expect(ended.results == [
-                "steps[0] done", "steps[1] cancelled", "finally[0] done", "finally[1] cancelled",
-            ])
+            #expect(
+                ended.results == [
+                    "steps[0] done", "steps[1] cancelled", "finally[0] done", "finally[1] cancelled",
+                ])
             #expect(ended.steps[3].duration ?? 99 <= SceneHost.lastSeconds + 1)
 
             let second = try await rig.start(text)
@@ -166,9 +170,10 @@ import Testing
                 states.append("\(run.state) \(run.steps.map(\.result.rawValue))")
                 if run.state == .done { break }
             }
-            #expect(states == [
-                "running []", "running [\"running\"]", "running [\"done\"]", "done [\"done\"]",
-            ])
+            #expect(
+                states == [
+                    "running []", "running [\"running\"]", "running [\"done\"]", "done [\"done\"]",
+                ])
         }
     }
 
@@ -226,9 +231,10 @@ import Testing
             #expect(ended.state == .done, "\(ended.steps)")
             let calls = await rig.house.calls
             let restored = calls.drop { !$0.hasPrefix("join") }
-            #expect(Array(restored) == [
-                "join Bath", "seek 30", "volume 40% Kitchen", "volume 50% Bath", "pause",
-            ])
+            #expect(
+                Array(restored) == [
+                    "join Bath", "seek 30", "volume 40% Kitchen", "volume 50% Bath", "pause",
+                ])
             let session = try #require(await rig.house.session("Bath"))
             #expect(session.id == id && session.media == .paused && session.currentItem?.title == "b.mp3")
             #expect(await rig.house.session("Attic") == nil)
@@ -255,14 +261,31 @@ import Testing
                     """))
             let ended = try await rig.ended(run)
             #expect(ended.state == .done, "\(ended.steps)")
-            #expect(await rig.house.calls == [
-                "play bell.wav in Kitchen+Bath", "leave Bath", "play /m/b.mp3 http://x/c.mp3 in Kitchen",
-                "insert /m/a.mp3", "volume 50% Kitchen",
-            ])
+            #expect(
+                await rig.house.calls == [
+                    "play bell.wav in Kitchen+Bath", "leave Bath", "play /m/b.mp3 http://x/c.mp3 in Kitchen",
+                    "insert /m/a.mp3", "volume 50% Kitchen",
+                ])
             let session = try #require(await rig.house.session("Kitchen"))
             #expect(session.queue.repeatMode == .all && session.currentItem?.title == "b.mp3")
             #expect(await rig.house.session("Bath") == nil)
         }
+    }
+
+    @Test("R4 restore takes out who joined, and lets the others play on") func restoreMembers() async throws {
+        let rig = SceneRig()
+        let run = try await rig.play(
+            scene(
+                """
+                - {play: a.mp3, target: kitchen}
+                - {snapshot: s, target: [kitchen, bath]}
+                - {group: {join: bath}, target: kitchen}
+                - restore: s
+                """))
+        #expect(run.state == .done, "\(run.steps)")
+        #expect(await rig.house.calls.prefix(3) == ["play a.mp3 in Kitchen", "join Bath", "leave Bath"])
+        #expect(await rig.house.session("Bath") == nil)
+        #expect(await rig.house.session("Kitchen") != nil)
     }
 
     @Test("R4 a person who took a room over is not overruled by restore") func restoreOverruled() async throws {

@@ -1,7 +1,8 @@
 import Foundation
 import RouteModel
-@testable import SceneScript
 import Testing
+
+@testable import SceneScript
 
 @Suite struct SceneParserTests {
     private func parse(_ text: String, values: [String: String] = [:]) -> (Scene?, [SceneDiagnostic]) {
@@ -172,19 +173,24 @@ import Testing
         #expect(try known("time == 12:34") == nil)
     }
 
-    @Test("R4 durations are read with their units and written back", arguments: [
-        ("90s", 90.0), ("1m30s", 90), ("1h 5m", 3900), ("250ms", 0.25), ("2.5s", 2.5), ("24h", 86_400), ("0s", 0),
-        ("2min", 120),
-    ])
+    @Test(
+        "R4 durations are read with their units and written back",
+        arguments: [
+            ("90s", 90.0), ("1m30s", 90), ("1h 5m", 3900), ("250ms", 0.25), ("2.5s", 2.5), ("24h", 86_400), ("0s", 0),
+            ("2min", 120),
+        ])
     func durations(text: String, seconds: Double) {
         let time = SceneValues.duration(text)
         #expect(time == MediaTime(seconds: seconds))
         #expect(time.map(SceneValues.text).flatMap(SceneValues.duration) == time)
     }
 
-    @Test("R4 what is no duration is none", arguments: [
-        "", " ", "30", "1:30", "5x", "s", "1s1m", "1m1m", "-5s", "+5s", "1e3s", "25h", "1.2.3s", "5 s", "٣s", "1m 30",
-    ])
+    @Test(
+        "R4 what is no duration is none",
+        arguments: [
+            "", " ", "30", "1:30", "5x", "s", "1s1m", "1m1m", "-5s", "+5s", "1e3s", "25h", "1.2.3s", "5 s", "٣s",
+            "1m 30",
+        ])
     func noDurations(text: String) { #expect(SceneValues.duration(text) == nil) }
 
     @Test("R4 levels and times of day are strict") func strictValues() {
@@ -207,10 +213,22 @@ import Testing
     }
 
     @Test("R4 no document makes the parser slow or deep") func bombs() {
-        let laughs = "a: &a [x, x]\n" + (0..<40).map { "k\($0): &k\($0)\n  - *\($0 == 0 ? "a" : "k\($0 - 1)")\n  - *\($0 == 0 ? "a" : "k\($0 - 1)")\n" }.joined()
-        let keys = "a: &a [x, x]\n" + (0..<40).map { "? &k\($0) [*\($0 == 0 ? "a" : "k\($0 - 1)"), *\($0 == 0 ? "a" : "k\($0 - 1)")]\n: 1\n" }.joined()
+        let laughs =
+            "a: &a [x, x]\n"
+            + (0..<40).map {
+                "k\($0): &k\($0)\n  - *\($0 == 0 ? "a" : "k\($0 - 1)")\n  - *\($0 == 0 ? "a" : "k\($0 - 1)")\n"
+            }.joined()
+        let keys =
+            "a: &a [x, x]\n"
+            + (0..<40).map { "? &k\($0) [*\($0 == 0 ? "a" : "k\($0 - 1)"), *\($0 == 0 ? "a" : "k\($0 - 1)")]\n: 1\n" }
+            .joined()
         let flow = "a: &a x\nb: { {c: *a\n  } }\n"
-        let chain = "a: &k0 x\n" + (1..<100).map { "k\($0): &k\($0)\n" + (0..<60).map { String(repeating: " ", count: $0 + 1) + "-\n" }.joined() + String(repeating: " ", count: 61) + "- *k\($0 - 1)\n" }.joined()
+        let chain =
+            "a: &k0 x\n"
+            + (1..<100).map {
+                "k\($0): &k\($0)\n" + (0..<60).map { String(repeating: " ", count: $0 + 1) + "-\n" }.joined()
+                    + String(repeating: " ", count: 61) + "- *k\($0 - 1)\n"
+            }.joined()
         let documents = [
             laughs, keys, flow, chain, String(repeating: "[", count: 200_000), String(repeating: "- ", count: 100_000),
             String(repeating: "{a: ", count: 60_000), String(repeating: "a: x\n", count: 40_000),
@@ -232,7 +250,8 @@ import Testing
     }
 
     @Test("R4 a long document within the limits is read") func long() {
-        let text = "version: 1\nname: Long\ntargets: {kitchen: Kitchen}\nsteps:\n  - play: a.mp3\n"
+        let text =
+            "version: 1\nname: Long\ntargets: {kitchen: Kitchen}\nsteps:\n  - play: a.mp3\n"
             + (0..<2000).map { "  - log: step \($0)\n" }.joined()
         quickly("a long one") {
             let (scene, diagnostics) = SceneParser.parse(text, path: "x")

@@ -1,7 +1,8 @@
 import RouteModel
 import RouterTestKit
-@testable import SceneScript
 import Testing
+
+@testable import SceneScript
 
 /// A house, a host that runs scenes in it, and time that a test turns.
 struct SceneRig: Sendable {
@@ -95,11 +96,14 @@ extension SceneRun {
                 """))
         #expect(run.state == .done)
         #expect(run.steps.allSatisfy { $0.result == .done }, "\(run.steps)")
-        #expect(await rig.house.calls == [
-            "play b.mp3 c.mp3 in Kitchen", "insert a.mp3", "append d.mp3", "shuffle true", "save Evening", "seek 60",
-            "seekBy -10", "volume 40%", "step -10%", "mute", "join Bath", "volume 10% Bath", "volume 15%",
-            "announce bell.wav in Kitchen+Bath at 50%", "pause", "resume", "leave Bath", "transfer move Bath", "stop",
-        ])
+        #expect(
+            await rig.house.calls == [
+                "play b.mp3 c.mp3 in Kitchen", "insert a.mp3", "append d.mp3", "shuffle true", "save Evening",
+                "seek 60",
+                "seekBy -10", "volume 40%", "step -10%", "mute", "join Bath", "volume 10% Bath", "volume 15%",
+                "announce bell.wav in Kitchen+Bath at 50%", "pause", "resume", "leave Bath", "transfer move Bath",
+                "stop",
+            ])
         #expect(run.steps.map(\.target).prefix(2) == ["Kitchen", "Kitchen"])
         #expect(run.exitStatus == 0)
     }
@@ -153,9 +157,10 @@ extension SceneRun {
                 - {log: end}
                 """))
         #expect(run.state == .partial && run.exitStatus == 8)
-        #expect(run.results == [
-            "steps[0] done", "steps[1] failed", "steps[2] failed", "steps[2].fallback[0] done", "steps[3] done",
-        ])
+        #expect(
+            run.results == [
+                "steps[0] done", "steps[1] failed", "steps[2] failed", "steps[2].fallback[0] done", "steps[3] done",
+            ])
         #expect(run.steps[0].duration ?? 0 >= 6, "two pauses, the second twice as long")
         #expect(await rig.house.calls.count { $0 == "play a.mp3 in Kitchen+Bath" } == 3)
     }
@@ -195,7 +200,8 @@ extension SceneRun {
         #expect(run.steps[3].error?.code == .unsupported)
     }
 
-    @Test("R4 optional rooms that are not there are skipped, and fallbacks take their place") func absent() async throws {
+    @Test("R4 optional rooms that are not there are skipped, and fallbacks take their place") func absent() async throws
+    {
         let rig = SceneRig()
         let run = try await rig.play(
             """
@@ -212,9 +218,10 @@ extension SceneRun {
               - {stop: , target: [porch, both]}
               - {stop: , target: both}
             """)
-        #expect(run.results == [
-            "steps[0] done", "steps[1] skipped", "steps[2] done", "steps[3] done", "steps[4] skipped",
-        ])
+        #expect(
+            run.results == [
+                "steps[0] done", "steps[1] skipped", "steps[2] done", "steps[3] done", "steps[4] skipped",
+            ])
         #expect(run.steps[1].detail?.contains("Patio") == true)
         #expect(run.steps[2].detail == "Bath in place of porch")
         #expect(run.steps[4].detail == "nothing plays in Kitchen, Bath")
@@ -252,7 +259,8 @@ extension SceneRun {
                 - when: {if: day == sunday and kitchen.item == a.mp3 and bath.present, then: [{log: yes}]}
                 - when: {if: bath.volume > 0%, then: [{log: loud}], else: [{log: no volume where nothing plays}]}
                 """))
-        #expect(run.steps.filter { $0.verb == "log" }.map(\.detail) == ["evening", "yes", "no volume where nothing plays"])
+        #expect(
+            run.steps.filter { $0.verb == "log" }.map(\.detail) == ["evening", "yes", "no volume where nothing plays"])
     }
 
     @Test("R4 repeat goes round so often, until a condition, or for a time; parallel joins all or the first")
@@ -309,10 +317,11 @@ extension SceneRun {
                     + "- {play: a.mp3, target: [kitchen, bath]}"))
         #expect(run.state == .partial)
         #expect(await rig.house.calls == ["play y.mp3 in Bath", "seek 9", "stop", "play a.mp3 in Kitchen+Bath"])
-        #expect(run.results == [
-            "steps[0] failed", "steps[0]>steps[0] done", "steps[0]>steps[1] failed", "steps[0]>finally[0] done",
-            "steps[1] done",
-        ])
+        #expect(
+            run.results == [
+                "steps[0] failed", "steps[0]>steps[0] done", "steps[0]>steps[1] failed", "steps[0]>finally[0] done",
+                "steps[1] done",
+            ])
         #expect(run.steps[0].error?.causes == ["inner.yaml:7: seek"])
     }
 }

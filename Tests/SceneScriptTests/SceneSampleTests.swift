@@ -1,8 +1,9 @@
 import Foundation
 import RouteModel
 import RouterTestKit
-@testable import SceneScript
 import Testing
+
+@testable import SceneScript
 
 /// The samples, checked and run in a house in memory; `EndToEndTests` runs them on simulated receivers.
 @Suite struct SceneSampleTests {
@@ -61,10 +62,11 @@ import Testing
     @Test("R4 morning") func morning() async throws {
         let (run, calls, house) = try await run("morning.yaml", step: 20)
         #expect(run.state == .done, "\(run.steps)")
-        #expect(calls == [
-            "play music/morning.mp3 in Bedroom", "fade 35% 600s Bedroom".replacing(" Bedroom", with: ""),
-            "join Kitchen", "fade 0% 30s Bedroom", "leave Bedroom",
-        ])
+        #expect(
+            calls == [
+                "play music/morning.mp3 in Bedroom", "fade 35% 600s Bedroom".replacing(" Bedroom", with: ""),
+                "join Kitchen", "fade 0% 30s Bedroom", "leave Bedroom",
+            ])
         #expect(await house.session("Kitchen") != nil)
         #expect(await house.session("Bedroom") == nil)
     }
@@ -89,9 +91,10 @@ import Testing
             _ = try await house.play(PlayRequest(what: ["a.mp3"], rooms: ["Kitchen"], workingDirectory: "/m"))
         }
         #expect(run.state == .done, "\(run.steps)")
-        #expect(calls == [
-            "pause", "play music/evening.mp3 in Bedroom", "fade 0% 1200s", "pause", "volume 25%", "stop",
-        ])
+        #expect(
+            calls == [
+                "pause", "play music/evening.mp3 in Bedroom", "fade 0% 1200s", "pause", "volume 25%", "stop",
+            ])
         #expect(await house.session("Kitchen")?.media == .paused)
         #expect(await house.session("Bedroom") == nil)
     }
@@ -107,9 +110,10 @@ import Testing
     @Test("R4 opening hours") func openingHours() async throws {
         let (run, calls, house) = try await run("opening-hours.yaml", at: wall(2026, 11, 23, 16, 0), step: 25)
         #expect(run.state == .done, "\(run.steps)")
-        #expect(calls == [
-            "play music/lounge.mp3 in Lounge", "announce music/chime.mp3 in Lounge at 45%", "stop",
-        ])
+        #expect(
+            calls == [
+                "play music/lounge.mp3 in Lounge", "announce music/chime.mp3 in Lounge at 45%", "stop",
+            ])
         #expect(await house.session("Lounge") == nil)
         #expect(abs((run.ended ?? 0) - wall(2026, 11, 23, 18, 0)) < 60)
     }

@@ -1,8 +1,9 @@
 import Foundation
 import RouteModel
 import RouterTestKit
-@testable import SceneScript
 import Testing
+
+@testable import SceneScript
 
 @Suite struct ScheduleTests {
     private static let scene = SceneRequest(
@@ -29,9 +30,10 @@ import Testing
     @Test("R4 a time of day comes once a day, on the days that are named") func days() {
         let monday = wall(2026, 11, 23, 0, 0)
         #expect(due(6, 45, monday, monday + 7 * 86_400).count == 7)
-        #expect(due(6, 45, monday, monday + 7 * 86_400, days: [1, 7]) == [
-            wall(2026, 11, 23, 6, 45), wall(2026, 11, 29, 6, 45),
-        ])
+        #expect(
+            due(6, 45, monday, monday + 7 * 86_400, days: [1, 7]) == [
+                wall(2026, 11, 23, 6, 45), wall(2026, 11, 29, 6, 45),
+            ])
         #expect(due(0, 0, monday - 1, monday) == [monday] && due(0, 0, monday, monday + 1).isEmpty)
         #expect(due(23, 59, monday, monday + 10) == [])
         #expect(due(6, 45, monday + 10, monday).isEmpty, "a clock that goes back makes nothing due")
@@ -114,8 +116,11 @@ import Testing
         }
     }
 
-    @Test("R4 schedules outlive the process; what was missed meanwhile is told and not run") func restarts() async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "scenes-\(UInt64.random(in: 0...UInt64.max))")
+    @Test("R4 schedules outlive the process; what was missed meanwhile is told and not run") func restarts()
+        async throws
+    {
+        let folder = FileManager.default.temporaryDirectory.appending(
+            path: "scenes-\(UInt64.random(in: 0...UInt64.max))")
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = FileScheduleStore(directory: folder.path)
         let first = SceneRig(schedules: store, clock: TestClock(wall: wall(2026, 11, 22, 6, 0)))
@@ -148,7 +153,8 @@ import Testing
 
     @Test("R4 a damaged file is put aside and told of, and a folder that cannot be written is an error")
     func damaged() async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "scenes-\(UInt64.random(in: 0...UInt64.max))")
+        let folder = FileManager.default.temporaryDirectory.appending(
+            path: "scenes-\(UInt64.random(in: 0...UInt64.max))")
         defer { try? FileManager.default.removeItem(at: folder) }
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try "{\"schedules\": [".write(to: folder.appending(path: "schedules.json"), atomically: true, encoding: .utf8)
@@ -170,7 +176,8 @@ import Testing
         let rig = SceneRig()
         let wrong = SceneRequest(text: "version: 1\nname: S\nsteps:\n  - pley: x\n", path: "s.yaml")
         let schedules = [
-            at(24, 0), at(0, -1), at(6, 0, days: [8]), at(6, 0, id: ""), at(6, 0, id: String(repeating: "x", count: 65)),
+            at(24, 0), at(0, -1), at(6, 0, days: [8]), at(6, 0, id: ""),
+            at(6, 0, id: String(repeating: "x", count: 65)),
             SceneSchedule(id: "a\nb", trigger: .time(minutes: 1, days: []), scene: Self.scene),
             SceneSchedule(id: "r", trigger: .appears(room: ""), scene: Self.scene),
             SceneSchedule(id: "r", trigger: .time(minutes: 1, days: []), scene: wrong),
@@ -213,7 +220,9 @@ import Testing
         }
     }
 
-    @Test("R4 a scene runs when an item has ended, and not when somebody goes on to the next") func itemEnds() async throws {
+    @Test("R4 a scene runs when an item has ended, and not when somebody goes on to the next") func itemEnds()
+        async throws
+    {
         let rig = SceneRig(["Kitchen", "Bath"])
         let text = "version: 1\nname: S\nsteps:\n  - log: ended\n"
         try await rig.run {

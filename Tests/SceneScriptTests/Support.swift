@@ -1,9 +1,10 @@
 import Foundation
 import RouteModel
 import RouterTestKit
-@testable import SceneScript
 import Synchronization
 import Testing
+
+@testable import SceneScript
 
 /// Clocks that a test turns: both together, or the one on the wall alone.
 final class TestClock: SceneClock {
@@ -59,7 +60,9 @@ func wall(_ year: Int, _ month: Int, _ day: Int, _ hour: Int, _ minute: Int, zon
 }
 
 /// Files in memory.
-func files(_ contents: [String: String] = [:], others: @escaping @Sendable (String) -> Bool = { _ in true }) -> SceneFiles {
+func files(_ contents: [String: String] = [:], others: @escaping @Sendable (String) -> Bool = { _ in true })
+    -> SceneFiles
+{
     SceneFiles(
         read: { path in
             guard let text = contents[path] else {

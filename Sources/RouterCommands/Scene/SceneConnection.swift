@@ -73,7 +73,8 @@ enum SceneFile {
         } catch var error as RouterError where error.code == .mediaNotFound {
             let near = NearNames.of(text, among: names(options))
             error.candidates = near
-            error.hint = near.first.map { "Did you mean “\($0)”?" } ?? "Name a file, or a scene that “router scene list” shows"
+            error.hint =
+                near.first.map { "Did you mean “\($0)”?" } ?? "Name a file, or a scene that “router scene list” shows"
             throw error
         }
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path

@@ -152,7 +152,9 @@ struct SceneFollower: Sendable {
 extension SceneStepReport: ListDisplayable {
     static var header: [String] { ["STEP", "LINE", "VERB", "TARGET", "RESULT", "TIME", "DETAIL"] }
     var row: [String] {
-        let time = duration.map { $0 >= 10 ? ClockTime.format(MediaTime(seconds: $0)) : "\(($0 * 10).rounded() / 10) s" }
+        let time = duration.map {
+            $0 >= 10 ? ClockTime.format(MediaTime(seconds: $0)) : "\(($0 * 10).rounded() / 10) s"
+        }
         return [id, "\(line)", verb, target ?? "", result.words, time ?? "", detail ?? ""]
     }
     var quietValue: String { id }

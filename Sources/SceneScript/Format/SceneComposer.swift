@@ -31,7 +31,9 @@ struct SceneComposer {
     /// document is found too; `convert` tells of it.
     private mutating func composed() -> Node? {
         var text = text
-        for _ in 0..<50 {
+        var twice: [(name: String, mark: Mark)] = []
+        // Each takes a whole reading, of which a large document is given few.
+        for _ in 0..<max(3, min(20, 1 << 20 / max(1, text.utf8.count))) {
             do {
                 guard let root = try Yams.compose(yaml: text, .basic) else {
                     findings.error(
@@ -49,6 +51,7 @@ struct SceneComposer {
                     return nil
                 }
                 renamed[other] = name
+                twice.append((name, context.mark))
             } catch let error as YamlError {
                 report(error)
                 return nil
@@ -56,6 +59,12 @@ struct SceneComposer {
                 findings.error("yaml", "this is no YAML document", at: SceneSpan(line: 1, column: 1))
                 return nil
             }
+        }
+        for (name, mark) in twice {
+            findings.error(
+                "duplicate-key", "“\(name)” is given again in the same map; there are more such keys",
+                at: SceneSpan(line: mark.line, column: mark.column, length: name.unicodeScalars.count),
+                help: "keep one of them")
         }
         return nil
     }

@@ -192,12 +192,16 @@ public actor SceneHost: SceneControlling, SceneScheduling {
         _ id: String, _ scene: Scene, _ request: SceneRequest, cancels: (AsyncStream<Void>, AsyncStream<Void>)
     ) async {
         await awaitTurn(id)
-        guard let run = entries[id]?.run else { return }
+        guard let entry = entries[id] else { return }
+        let run = entry.run
         let recorder = SceneRecorder(run) { [weak self] run, revision in await self?.took(run, revision) }
         let execution = SceneExecution(
             scene: scene, folder: request.workingDirectory, router: router, clock: clock, files: files, tell: tell,
             recorder: recorder)
-        let state = await execution.run(cancels: cancels, lastSeconds: Self.lastSeconds)
+        // What never began has nothing to put in order.
+        let state =
+            entry.wantsCancel
+            ? .cancelled : await execution.run(cancels: cancels, lastSeconds: Self.lastSeconds)
         await recorder.finish(state, at: clock.wallTime())
         entries[id]?.cancels.forEach { $0.finish() }
         forgetOld()

@@ -57,21 +57,17 @@ struct SceneRestoring: Sendable {
             let missing = Self.names(before).filter { !Self.names(now).contains($0) }
             if !missing.isEmpty { _ = try await router.join(session: before.id, rooms: missing) }
         }
-        // What plays where something else played, or nothing did, goes.
-        for place in snapshot.places {
-            for now in await router.sessions() where SceneHouse.plays(now, in: place) {
-                let belongs = snapshot.sessions.contains { $0.id == now.id && SceneHouse.plays($0, in: place) }
-                let wasElsewhere = snapshot.sessions.contains {
-                    Self.hadContent($0) && SceneHouse.plays($0, in: place)
-                }
-                // A session that is to be played anew takes its rooms itself.
-                if belongs || wasElsewhere { continue }
-                let (names, all) = SceneHouse.members(of: now, in: snapshot.places)
-                if all {
-                    try await router.end(session: now.id, reason: .stop)
-                } else if !names.isEmpty {
-                    _ = try await router.leave(session: now.id, rooms: names)
-                }
+        // What plays where nothing played goes. A session that is to be played anew takes its rooms itself.
+        let wanted = Set(snapshot.sessions.filter(Self.hadContent).flatMap(Self.names))
+        for now in await router.sessions() {
+            let original = snapshot.sessions.first { $0.id == now.id }.map(Self.names) ?? []
+            let names = SceneHouse.members(of: now, in: snapshot.places).names
+            let strangers = names.filter { !original.contains($0) && !wanted.contains($0) }
+            guard !strangers.isEmpty else { continue }
+            if strangers.count == Self.names(now).count {
+                try await router.end(session: now.id, reason: .stop)
+            } else {
+                _ = try await router.leave(session: now.id, rooms: strangers)
             }
         }
     }
