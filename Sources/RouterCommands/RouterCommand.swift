@@ -19,7 +19,7 @@ public struct RouterCommand: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             PlayCommand.self, SessionCommand.self, DevicesCommand.self, RoomsCommand.self, PairCommand.self,
-            DoctorCommand.self, CastCommand.self, SimulateCommand.self, DemoCommand.self, CompletionsCommand.self,
+            DoctorCommand.self, SceneCommand.self, ScheduleCommand.self, CastCommand.self, SimulateCommand.self, DemoCommand.self, CompletionsCommand.self,
         ])
 
     public init() {}

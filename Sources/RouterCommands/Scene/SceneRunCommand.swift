@@ -1,0 +1,205 @@
+import ArgumentParser
+@preconcurrency import Dispatch
+import Foundation
+import RouteModel
+import RouterDaemon
+import SceneScript
+
+struct SceneRunCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run",
+        abstract: "Run a scene, and tell what becomes of each step.",
+        discussion: """
+            The daemon runs it where there is one, and goes on when the terminal is closed; else this command does. Ctrl-C \
+            twice cancels it: what it says under “finally” is done still, within ten seconds; once more ends that too.
+
+            The exit status is 0, 8 where a step failed and the scene went on, 1 where one ended it, 65 for a scene with \
+            errors, 124 where one timed out, 130 where it was cancelled.
+
+              router scene run Samples/Scenes/party.yaml
+              router scene run follow-me --set to=Kitchen
+              router scene run bedtime -o json
+            """)
+
+    @OptionGroup var options: GlobalOptions
+
+    @Argument(
+        help: "A file, or the name of a scene.",
+        completion: .file(extensions: ["yaml", "yml"]))
+    var scene: String
+
+    @Option(name: .long, help: ArgumentHelp("Give a variable a value; may be repeated.", valueName: "name=value"))
+    var set: [String] = []
+
+    @Flag(name: .long, help: "Return once it runs; needs the daemon.")
+    var detach = false
+
+    func run() async throws {
+        try await reporting(options) {
+            let request = try SceneFile.request(scene, set: set, options: options)
+            return try await SceneConnection.run(options) { _, scenes, isDaemon in
+                guard isDaemon || !detach else {
+                    throw RouterError(
+                        .daemonUnavailable, "without a daemon a scene runs only as long as this command",
+                        hint: "Start one with “router daemon run”, or leave --detach out", scope: .command)
+                }
+                let follower = SceneFollower(options: options, isDaemon: isDaemon, scenes: scenes)
+                return detach ? try await follower.start(request) : try await follower.follow(request)
+            }
+        }
+    }
+}
+
+/// One run from its start to the exit status: says each step as it ends, and takes Ctrl-C.
+struct SceneFollower: Sendable {
+    let options: GlobalOptions
+    let isDaemon: Bool
+    let scenes: any SceneControlling & SceneScheduling
+
+    private enum Input: Sendable {
+        case update(SceneRun)
+        case signal(Int32)
+        case ended
+    }
+
+    func start(_ request: SceneRequest) async throws -> Int32 {
+        let run = try await scenes.startScene(request)
+        try report(run)
+        return 0
+    }
+
+    func follow(_ request: SceneRequest) async throws -> Int32 {
+        let updates = await scenes.sceneUpdates()
+        let run = try await scenes.startScene(request)
+        let (inputs, input) = AsyncStream.makeStream(of: Input.self)
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for await update in updates where update.id == run.id { input.yield(.update(update)) }
+                input.yield(.ended)
+            }
+            group.addTask { for await number in SceneSignals.all() { input.yield(.signal(number)) } }
+            // It may have ended before the first update came.
+            input.yield(.update(try await scenes.sceneRun(run.id)))
+            defer { group.cancelAll() }
+            return try await follow(run, inputs)
+        }
+    }
+
+    private func follow(_ run: SceneRun, _ inputs: AsyncStream<Input>) async throws -> Int32 {
+        var latest = run
+        var told: [String: SceneStepReport] = [:]
+        var interrupts = 0
+        for await input in inputs {
+            switch input {
+            case .update(let update):
+                // The first look and the updates may cross.
+                guard latest.state == .running else { continue }
+                latest = update
+                for step in update.steps where step.result != .running && told[step.id] != step {
+                    told[step.id] = step
+                    if options.speaks, !options.noProgress { options.console.err(Self.line(step)) }
+                }
+            case .signal(let number):
+                if isDaemon, number != SIGINT { return 0 }
+                interrupts += number == SIGINT ? 1 : 2
+                try await interrupted(interrupts, run.id)
+            case .ended:
+                // The daemon has gone, or ends; what it knew last is all there is.
+                latest = (try? await scenes.sceneRun(run.id)) ?? latest
+                if latest.state == .running {
+                    throw RouterError(
+                        .daemonUnavailable, "the scene's run is not told of any more",
+                        hint: "Run “router scene list --runs” to see what became of it", scope: .command)
+                }
+            }
+            if latest.state != .running {
+                try report(latest)
+                return latest.exitStatus
+            }
+        }
+        return RouterError.Code.cancelled.exitStatus
+    }
+
+    private func interrupted(_ count: Int, _ id: String) async throws {
+        if count == 1 {
+            let rest = isDaemon ? "; it goes on in the daemon when you close the terminal" : ""
+            if options.speaks { options.console.err("Ctrl-C again cancels the scene\(rest).") }
+            return
+        }
+        try await scenes.cancelScene(id)
+        if count == 2, options.speaks { options.console.err("Cancelling; what stands under “finally” is done still.") }
+    }
+
+    static func line(_ step: SceneStepReport) -> String {
+        let target = step.target.map { " · \($0)" } ?? ""
+        let detail = step.detail.map { ": \($0)" } ?? ""
+        let time = (step.duration ?? 0) >= 1 ? " (\(ClockTime.format(MediaTime(seconds: step.duration ?? 0))))" : ""
+        return Console.clean("\(step.result.mark) \(step.verb)\(target)\(time)\(detail)")
+    }
+
+    private func report(_ run: SceneRun) throws {
+        switch options.output {
+        case .json: options.console.out(try Renderer.json(run))
+        case .ndjson: options.console.out(try Renderer.jsonLine(run))
+        default:
+            if options.quiet { return options.console.out(run.id) }
+            try options.renderer.render(run.steps, on: options.console)
+            if options.speaks { options.console.err("\(run.name): \(run.state.words).") }
+        }
+    }
+}
+
+extension SceneStepReport: ListDisplayable {
+    static var header: [String] { ["STEP", "LINE", "VERB", "TARGET", "RESULT", "TIME", "DETAIL"] }
+    var row: [String] {
+        let time = duration.map {
+            $0 >= 10 ? ClockTime.format(MediaTime(seconds: $0)) : "\(($0 * 10).rounded() / 10) s"
+        }
+        return [id, "\(line)", verb, target ?? "", result.words, time ?? "", detail ?? ""]
+    }
+    var quietValue: String { id }
+}
+
+extension SceneStepReport.Result {
+    var words: String {
+        switch self {
+        case .doneUnverified: "done, unverified"
+        case .timedOut: "timed out"
+        default: rawValue
+        }
+    }
+
+    var mark: String {
+        switch self {
+        case .running: "…"
+        case .done: "✓"
+        case .doneUnverified: "?"
+        case .skipped, .superseded: "–"
+        case .failed, .timedOut, .cancelled: "✗"
+        }
+    }
+}
+
+/// Every Ctrl-C and the like as it comes; the fourth ends the process at once.
+enum SceneSignals {
+    static func all() -> AsyncStream<Int32> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
+        let queue = DispatchQueue(label: "router.scene.signals")
+        let sources = [SIGINT, SIGTERM, SIGHUP].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            var count: UInt = 0
+            source.setEventHandler {
+                count += max(1, source.data)
+                if count >= 3 { signal(number, SIG_DFL) }
+                continuation.yield(number)
+            }
+            source.resume()
+            return source
+        }
+        continuation.onTermination = { _ in
+            for source in sources { source.cancel() }
+        }
+        return stream
+    }
+}

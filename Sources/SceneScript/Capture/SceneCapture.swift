@@ -1,0 +1,117 @@
+import RouteModel
+
+/// Writes what plays now as a scene that makes it so again.
+public enum SceneCapture {
+    /// The text of a scene: each session's rooms, queue, position, volumes and play state.
+    ///
+    /// - Parameter rooms: selectors of the rooms to capture; empty: all that play.
+    /// - Throws: `routeNotFound` for a room that there is not, and where nothing plays.
+    public static func capture(
+        _ router: any RouterControlling, name: String = "Captured", rooms: [String] = []
+    ) async throws -> String {
+        let house = try await SceneHouse.look(router)
+        let places = try rooms.flatMap { try house.places($0) }
+        let sessions = (rooms.isEmpty ? house.sessions : house.sessions(in: places)).filter {
+            SceneHouse.state($0) != .stopped && $0.queue.current != nil
+        }.sorted { $0.id < $1.id }
+        guard !sessions.isEmpty else {
+            throw RouterError(
+                .routeNotFound,
+                rooms.isEmpty ? "nothing is playing" : "nothing plays in \(rooms.joined(separator: ", "))",
+                hint: "Start something with “router play”, and capture it then", scope: .session)
+        }
+        return text(of: sessions, name: name)
+    }
+
+    static func text(of sessions: [SessionSnapshot], name: String) -> String {
+        var names = CaptureNames()
+        var steps: [String] = []
+        for session in sessions { steps += self.steps(of: session, &names) }
+        var lines = ["version: 1", "name: \(quoted(String(name.prefix(64))))", "targets:"]
+        for (target, room) in names.all { lines.append("  \(target): \(quoted(room))") }
+        return (lines + ["steps:"] + steps).joined(separator: "\n") + "\n"
+    }
+
+    private static func steps(of session: SessionSnapshot, _ names: inout CaptureNames) -> [String] {
+        let members = session.members.filter { $0.connection != .ended && $0.connection != .failed }
+        let targets = members.map { names.target(of: $0.name) }
+        let list = "[\(targets.joined(separator: ", "))]"
+        var media: [String] = []
+        var item = 1
+        for entry in session.queue.items {
+            // Live input is made anew by whoever makes it.
+            if let text = entry.source.text { media.append(text) }
+            if entry.id == session.queue.current { item = max(1, media.count) }
+        }
+        guard !media.isEmpty, !targets.isEmpty else { return [] }
+        var lines = ["  - play:", "      media:"]
+        lines += media.map { "        - \(quoted($0))" }
+        if item > 1 { lines.append("      item: \(item)") }
+        if let position = session.position, position > .zero {
+            lines.append("      start: \(SceneValues.text(position))")
+        }
+        if session.queue.repeatMode != .off { lines.append("      repeat: \(session.queue.repeatMode.rawValue)") }
+        lines.append("    target: \(list)")
+        for (member, target) in zip(members, targets) where member.volumeHandling == .adjustable {
+            guard let volume = member.volume else { continue }
+            lines += ["  - volume: \(volume.level.percent)%", "    target: \(target)"]
+            if volume.muted { lines += ["  - volume: mute", "    target: \(target)"] }
+        }
+        if SceneHouse.state(session) == .paused { lines += ["  - pause:", "    target: \(list)"] }
+        return lines
+    }
+
+    /// Text in double quotes (YAML 1.2.2 7.3.1), in which nothing has a meaning of its own; a dollar sign at its
+    /// beginning is doubled, so that it names no variable.
+    static func quoted(_ text: String) -> String {
+        var result = "\""
+        if text.hasPrefix("$") { result += "$" }
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\t": result += "\\t"
+            default:
+                let value = scalar.value
+                if value < 0x20 || (0x7F...0x9F).contains(value) || value == 0x2028 || value == 0x2029
+                    || (0xE000...0xF8FF).contains(value) || value & 0xFFFE == 0xFFFE || value == 0xFEFF
+                {
+                    let hex = String(value, radix: 16, uppercase: true)
+                    result += "\\U" + String(repeating: "0", count: 8 - hex.count) + hex
+                } else {
+                    result.unicodeScalars.append(scalar)
+                }
+            }
+        }
+        return result + "\""
+    }
+}
+
+/// Names of targets, made of rooms' names.
+private struct CaptureNames {
+    private(set) var all: [(target: String, room: String)] = []
+
+    mutating func target(of room: String) -> String {
+        if let known = all.first(where: { $0.room == room }) { return known.target }
+        var base = ""
+        for character in room.lowercased() {
+            if character.isASCII, character.isLetter || character.isNumber {
+                base.append(character)
+            } else if !base.isEmpty, base.last != "-" {
+                base.append("-")
+            }
+        }
+        while base.last == "-" { base.removeLast() }
+        base = String(base.prefix(30))
+        if base.first?.isLetter != true { base = "room" + (base.isEmpty ? "" : "-\(base)") }
+        var name = base
+        var number = 2
+        while all.contains(where: { $0.target == name }) {
+            name = "\(base)-\(number)"
+            number += 1
+        }
+        all.append((name, room))
+        return name
+    }
+}

@@ -1,0 +1,87 @@
+import RouteModel
+
+/// One run of a scene: its steps, then what it says under `finally`.
+struct SceneExecution: Sendable {
+    let scene: Scene
+    let folder: String
+    let router: any RouterControlling
+    let clock: any SceneClock
+    let files: SceneFiles
+    let tell: @Sendable (Notice) async -> Void
+    let recorder: SceneRecorder
+
+    private enum Ending: Sendable {
+        case done
+        case aborted(SceneRun.State)
+        case cancelled
+        /// Something beside the steps ended.
+        case aside
+    }
+
+    /// - Parameters:
+    ///   - cancels: the first ends the steps, the second `finally`.
+    ///   - lastSeconds: what `finally` has after a cancellation.
+    func run(cancels: (AsyncStream<Void>, AsyncStream<Void>), lastSeconds: Double) async -> SceneRun.State {
+        let lease = SceneLease(exclusive: scene.exclusive)
+        await lease.begin(await router.sessions())
+        let runner = SceneRunner(
+            router: router, clock: clock, files: files, recorder: recorder, lease: lease, tell: tell)
+        let main = await stage(scene.steps, runner, cancel: cancels.0, limit: nil)
+        var wasCancelled = false
+        if case .cancelled = main { wasCancelled = true }
+        let last =
+            scene.finally.isEmpty
+            ? .done : await stage(scene.finally, runner, cancel: cancels.1, limit: wasCancelled ? lastSeconds : nil)
+        switch (main, last) {
+        case (.cancelled, _): return .cancelled
+        case (.aborted(let state), _): return state
+        case (_, .aborted(let state)): return state
+        case (_, .cancelled): return .cancelled
+        default: return await recorder.hasFailures ? .partial : .done
+        }
+    }
+
+    private func stage(
+        _ steps: [SceneStep], _ runner: SceneRunner, cancel: AsyncStream<Void>, limit: Double?
+    ) async -> Ending {
+        let events = await router.events()
+        return await withTaskGroup(of: Ending.self) { group in
+            group.addTask {
+                do {
+                    try await runner.run(steps, SceneRunner.Scope(scene: scene, workingDirectory: folder))
+                    return .done
+                } catch let abort as SceneRunner.Abort {
+                    return .aborted(abort.state)
+                } catch {
+                    return .cancelled
+                }
+            }
+            group.addTask {
+                for await _ in cancel { return .cancelled }
+                return .aside
+            }
+            group.addTask {
+                await runner.lease.watch(events)
+                return .aside
+            }
+            if let limit {
+                group.addTask {
+                    do {
+                        try await clock.sleep(seconds: limit)
+                        return .cancelled
+                    } catch { return .aside }
+                }
+            }
+            var ending = Ending.cancelled
+            while let next = await group.next() {
+                if case .aside = next { continue }
+                ending = next
+                break
+            }
+            group.cancelAll()
+            // A step that ends well or badly while it is cancelled changes nothing of that.
+            await group.waitForAll()
+            return ending
+        }
+    }
+}

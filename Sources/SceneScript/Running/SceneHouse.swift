@@ -1,0 +1,231 @@
+import RouteModel
+
+/// The rooms and sessions at one instant, as steps and conditions look at them.
+struct SceneHouse: Sendable {
+    var rooms: [Room]
+    var groups: [RoomGroup]
+    var routes: [Route]
+    var sessions: [SessionSnapshot]
+
+    static func look(_ router: any RouterControlling, settle: Bool = false) async throws -> SceneHouse {
+        let rooms = try await router.rooms(settle: settle)
+        let routes = try await router.routes(settle: false).routes
+        // A router without groups has none.
+        let groups = (try? await router.groups()) ?? []
+        return SceneHouse(rooms: rooms, groups: groups, routes: routes, sessions: await router.sessions())
+    }
+
+    /// A room and whether it can be played to just now.
+    struct Place: Sendable, Hashable {
+        var name: String
+        var routes: [RouteID]
+        var isThere: Bool { !routes.isEmpty }
+    }
+
+    // MARK: Selectors
+
+    /// The rooms that one selector means; throws `routeNotFound` or `routeAmbiguous`.
+    func places(_ selector: String) throws -> [Place] {
+        if selector.hasPrefix("@") { return try several(selector) }
+        let key = selector.lowercased()
+        let exact = rooms.filter { room in
+            room.name.lowercased() == key || room.aliases.contains { $0.lowercased() == key }
+        }
+        if let room = exact.first { return [place(room)] }
+        let devices = routes.filter {
+            $0.id.rawValue == selector || $0.name.lowercased() == key || $0.alias?.lowercased() == key
+        }
+        if let route = devices.first, devices.count == 1 {
+            // A device is its own room, or part of one.
+            let own = rooms.first { $0.routes == [route.id] }
+            return [own.map(place) ?? Place(name: route.name, routes: route.presence == .gone ? [] : [route.id])]
+        }
+        let near = rooms.filter { $0.name.lowercased().hasPrefix(key) }
+        if near.count == 1 { return [place(near[0])] }
+        guard near.count < 2, devices.count < 2 else {
+            throw RouterError(
+                .routeAmbiguous, "“\(selector)” could be \(near.map(\.name).joined(separator: ", "))",
+                hint: "Give the whole name", scope: .route, candidates: near.map(\.name))
+        }
+        let names = rooms.map(\.name)
+        let meant = NearNames.of(selector, among: names)
+        throw RouterError(
+            .routeNotFound, "there is no room or device called “\(selector)”",
+            hint: meant.first.map { "Did you mean “\($0)”?" } ?? "Run “router rooms list” to see what there is",
+            scope: .route, candidates: meant.isEmpty ? Array(names.prefix(10)) : meant)
+    }
+
+    private func several(_ selector: String) throws -> [Place] {
+        switch selector {
+        case "@all": return rooms.map(place)
+        case "@active":
+            let active = rooms.map(place).filter { !sessions(in: [$0]).isEmpty }
+            guard !active.isEmpty else {
+                throw RouterError(.routeNotFound, "nothing is playing", hint: "Name a room", scope: .route)
+            }
+            return active
+        default:
+            let name = selector.replacing("@group:", with: "", maxReplacements: 1)
+            guard selector.hasPrefix("@group:"), let group = groups.first(where: { $0.name == name }) else {
+                throw RouterError(
+                    .routeNotFound, "there is no “\(selector)”", hint: "Write @all, @active or @group:NAME",
+                    scope: .route,
+                    candidates: groups.map { "@group:\($0.name)" })
+            }
+            return try group.rooms.flatMap { try places($0) }
+        }
+    }
+
+    private func place(_ room: Room) -> Place {
+        let gone = Set(routes.filter { $0.presence == .gone }.map(\.id))
+        return Place(name: room.name, routes: room.routes.filter { !gone.contains($0) })
+    }
+
+    /// What a target stands for now.
+    enum Resolution: Sendable {
+        case places([Place], usedFallback: Bool)
+        /// It is optional, and not there: why.
+        case absent(String)
+    }
+
+    /// The rooms of a target, or those in its place. Rooms that are not there are left out where others are.
+    func resolve(_ target: SceneTarget) throws -> Resolution {
+        var failure: RouterError?
+        for (selectors, isFallback) in [(target.rooms, false), (target.fallback, true)] where !selectors.isEmpty {
+            do {
+                let found = unique(try selectors.flatMap { try places($0) })
+                let there = found.filter(\.isThere)
+                if there.isEmpty {
+                    let names = found.filter { !$0.isThere }.map(\.name).joined(separator: ", ")
+                    failure = RouterError(
+                        .routeNotFound, "\(names.isEmpty ? "nothing" : names) is not there just now",
+                        hint: "Switch it on, or give the target a fallback or “optional: true”", scope: .route)
+                    continue
+                }
+                return .places(there, usedFallback: isFallback)
+            } catch let error as RouterError {
+                failure = failure ?? error
+            }
+        }
+        let error = failure ?? RouterError(.routeNotFound, "the target “\(target.name)” names no room", scope: .route)
+        if target.optional { return .absent(error.message) }
+        throw error
+    }
+
+    private func unique(_ places: [Place]) -> [Place] {
+        var seen: Set<String> = []
+        return places.filter { seen.insert($0.name).inserted }
+    }
+
+    // MARK: Sessions
+
+    static func isMember(_ member: SessionMember, of place: Place) -> Bool {
+        guard member.connection != .ended, member.connection != .failed else { return false }
+        return member.name == place.name || place.routes.contains(member.route)
+    }
+
+    /// Sessions that are in any of these rooms, in the rooms' order.
+    func sessions(in places: [Place]) -> [SessionSnapshot] {
+        var seen: Set<SessionID> = []
+        return places.flatMap { place in sessions.filter { Self.plays($0, in: place) } }.filter {
+            seen.insert($0.id).inserted
+        }
+    }
+
+    static func plays(_ session: SessionSnapshot, in place: Place) -> Bool {
+        guard session.connection != .ended, session.connection != .failed else { return false }
+        return session.members.contains { isMember($0, of: place) }
+    }
+
+    /// Members of a session that are in these rooms, and whether these are all that it has.
+    static func members(
+        of session: SessionSnapshot, in places: [Place]
+    ) -> (names: [String], all: Bool) {
+        let living = session.members.filter { $0.connection != .ended && $0.connection != .failed }
+        let inside = living.filter { member in places.contains { isMember(member, of: $0) } }
+        var names: [String] = []
+        for member in inside where !names.contains(member.name) { names.append(member.name) }
+        return (names, inside.count == living.count)
+    }
+
+    // MARK: Conditions
+
+    /// Whether a comparison holds; nil where it cannot be told, as a volume where nothing plays.
+    func holds(
+        _ comparison: SceneComparison, targets: [String: [Place]], time: (minutes: Int, day: Int),
+        itemsBefore: [SessionID: ItemID?] = [:]
+    ) -> Bool? {
+        if let known = comparison.holds(minutes: time.minutes, day: time.day) { return known }
+        guard case .target(let name, let field) = comparison.subject else { return nil }
+        let places = targets[name] ?? []
+        if field == .present, case .boolean(let wanted) = comparison.value {
+            return (!places.isEmpty && places.allSatisfy(\.isThere)) == (wanted == (comparison.comparison == .equal))
+        }
+        guard !places.isEmpty else { return nil }
+        var result: Bool? = true
+        for place in places {
+            let session = sessions.first { Self.plays($0, in: place) }
+            guard let one = Self.holds(comparison, field, place, session, itemsBefore) else {
+                result = nil
+                continue
+            }
+            if !one { return false }
+        }
+        return result
+    }
+
+    private static func holds(
+        _ comparison: SceneComparison, _ field: SceneComparison.Field, _ place: Place, _ session: SessionSnapshot?,
+        _ itemsBefore: [SessionID: ItemID?]
+    ) -> Bool? {
+        let equal = comparison.comparison == .equal
+        switch (field, comparison.value) {
+        case (.state, .state(let state)): return (Self.state(session) == state) == equal
+        case (.muted, .boolean(let wanted)):
+            let member = session?.members.first { isMember($0, of: place) }
+            return member?.volume.map { ($0.muted == wanted) == equal }
+        case (.item, .text(let title)):
+            if comparison.comparison == .changes {
+                guard let session else { return !itemsBefore.isEmpty }
+                guard let before = itemsBefore[session.id] else { return true }
+                return before != session.queue.current
+            }
+            return (session?.currentItem?.title == title) == equal
+        case (_, .number(let wanted)):
+            return number(field, place, session).map { comparison.comparison.holds($0, wanted) }
+        default: return nil
+        }
+    }
+
+    private static func number(
+        _ field: SceneComparison.Field, _ place: Place, _ session: SessionSnapshot?
+    ) -> Double? {
+        guard let session else { return field == .upcoming ? 0 : nil }
+        switch field {
+        case .position: return session.position?.seconds
+        case .remaining:
+            guard let position = session.position,
+                let duration = session.anchor?.duration ?? session.currentItem?.metadata.duration
+            else { return nil }
+            return max(0, (duration - position).seconds)
+        case .volume:
+            let member = session.members.first { isMember($0, of: place) }
+            // As a person reads it: a device may store a third of a percent beside it.
+            return member?.volume.map { Double($0.level.percent) / 100 }
+        case .upcoming:
+            let place = session.queue.items.firstIndex { $0.id == session.queue.current }
+            return Double(place.map { session.queue.items.count - $0 - 1 } ?? 0)
+        default: return nil
+        }
+    }
+
+    static func state(_ session: SessionSnapshot?) -> SceneComparison.State {
+        switch session?.media {
+        case .playing: .playing
+        case .paused: .paused
+        case .loading, .buffering: .loading
+        case .stopped, nil: .stopped
+        case .some(.none): session?.connection == .connecting ? .loading : .stopped
+        }
+    }
+}
