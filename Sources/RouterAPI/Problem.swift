@@ -17,7 +17,7 @@ public struct Problem: Codable, Sendable, Hashable, Error {
     public var candidates: [String]
 
     public init(_ error: RouterError, status: Int? = nil) {
-        let status = status ?? error.code.httpStatus
+        let status = status ?? error.code.requestStatus ?? error.code.httpStatus
         type = "urn:router:error:\(error.code.rawValue)"
         title = Self.titles[status] ?? "Error"
         self.status = status
@@ -56,4 +56,18 @@ extension RouterError.Code {
     public static let requestTooLarge = RouterError.Code(rawValue: "requestTooLarge")
     /// An idempotency key was used for another request before.
     public static let keyReused = RouterError.Code(rawValue: "keyReused")
+}
+
+extension RouterError.Code {
+    fileprivate var requestStatus: Int? {
+        switch self {
+        case .requestInvalid: 400
+        case .unauthorized: 401
+        case .forbidden: 403
+        case .requestNotFound: 404
+        case .requestTooLarge: 413
+        case .keyReused: 422
+        default: nil
+        }
+    }
 }

@@ -11,11 +11,27 @@ extension RouterClient {
     public func events() async -> AsyncStream<RouterEvent> { events(topics: []) }
 
     /// The same, of some topics only; none is all of them.
-    public func events(topics: Set<EventTopic>) -> AsyncStream<RouterEvent> {
+    public func events(topics: Set<EventTopic>) -> AsyncStream<RouterEvent> { followed(topics) { $0 } }
+
+    /// Each new state of every scene's run. Ends as `events` does.
+    public func sceneUpdates() async -> AsyncStream<SceneRun> {
+        followed([.scenes]) { event in if case .scene(let run) = event.body { run } else { nil } }
+    }
+
+    private func followed<Element: Sendable>(
+        _ topics: Set<EventTopic>, _ pick: @escaping @Sendable (RouterEvent) -> Element?
+    ) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: RouterEvent.self, bufferingPolicy: .bufferingNewest(Self.lagLimit))
+            of: Element.self, bufferingPolicy: .bufferingNewest(Self.lagLimit))
         let follower = EventFollower(client: self, topics: topics)
-        let reader = Task { await follower.run { continuation.yield($0) } }
+        let reader = Task {
+            await follower.run { event in
+                guard let element = pick(event) else { return true }
+                if case .terminated = continuation.yield(element) { return false }
+                return true
+            }
+            continuation.finish()
+        }
         continuation.onTermination = { _ in reader.cancel() }
         return stream
     }
@@ -45,7 +61,8 @@ struct EventFollower: Sendable {
         case nobodyReads
     }
 
-    typealias Tell = @Sendable (RouterEvent) -> AsyncStream<RouterEvent>.Continuation.YieldResult
+    /// False when nobody reads any more.
+    typealias Tell = @Sendable (RouterEvent) -> Bool
 
     /// Runs until cancelled, or until nobody reads; returns at once where the first connection fails.
     func run(_ tell: Tell) async {
@@ -67,7 +84,7 @@ struct EventFollower: Sendable {
                 guard connected, !Task.isCancelled else { return }
                 if progress.pause == firstPause {
                     let notice = Notice(.warning, "the daemon has gone", hint: "It is waited for")
-                    if case .terminated = tell(event(.notice(notice), progress)) { return }
+                    guard tell(event(.notice(notice), progress)) else { return }
                 }
             }
             guard connected else { return }
@@ -128,7 +145,7 @@ struct EventFollower: Sendable {
             let body = try progress.replay.apply(read)
             progress.lastID = event.id
             progress.sequence = event.id.flatMap { Int($0) } ?? progress.sequence
-            if case .terminated = tell(self.event(body, progress)) { throw GivenUp.nobodyReads }
+            guard tell(self.event(body, progress)) else { throw GivenUp.nobodyReads }
         } catch is EventReplay.LostTrack {
             throw GivenUp.needsSnapshot
         }

@@ -19,6 +19,11 @@ public struct EventDeriver: Sendable {
         return StateSnapshot(routes: routes, sessions: known, now: known.map(\.now).max())
     }
 
+    /// The routes that a session plays by; nil for one that is not known.
+    public func routes(of session: SessionID) -> Set<RouteID>? {
+        sessions[session].map { Set($0.members.map(\.route)) }
+    }
+
     /// Nil where a reader would see nothing new.
     public mutating func derive(_ body: RouterEvent.Body) -> APIEvent? {
         switch body {

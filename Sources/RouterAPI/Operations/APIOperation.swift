@@ -13,14 +13,18 @@ public struct APIOperation: Sendable {
         public var summary: String
 
         public init(
-            _ name: String, _ place: Place, _ schema: JSONSchema = .string(lengths: 1...256), required: Bool = false,
-            _ summary: String
+            _ name: String, _ place: Place, _ schema: JSONSchema, required: Bool = false, _ summary: String
         ) {
             self.name = name
             self.place = place
             self.schema = schema
             self.required = required || place == .path
             self.summary = summary
+        }
+
+        /// A name of 1 to 256 characters.
+        public init(_ name: String, _ place: Place, _ summary: String) {
+            self.init(name, place, .string(lengths: 1...256), summary)
         }
     }
 

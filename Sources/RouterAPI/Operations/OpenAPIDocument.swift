@@ -28,9 +28,8 @@ public enum OpenAPIDocument {
         for operation in RouteTable.operations {
             paths[operation.path, default: [:]][operation.method.lowercased()] = try entry(operation, reader)
         }
-        let events = try APIEvent.payloads.map { payload in
-            (payload.name, try reader.schema(of: payload.type).document)
-        }
+        var events: [String: JSONValue] = [:]
+        for payload in APIEvent.payloads { events[payload.name] = try reader.schema(of: payload.type).document }
         _ = try reader.schema(of: Problem.self)
         return [
             "openapi": "3.1.0",
@@ -47,7 +46,7 @@ public enum OpenAPIDocument {
             ],
             "security": [.object([:]), ["token": []]],
             // The data of each event of `followEvents`, by its name.
-            "x-events": .object(Dictionary(events, uniquingKeysWith: { first, _ in first })),
+            "x-events": .object(events),
         ]
     }
 
