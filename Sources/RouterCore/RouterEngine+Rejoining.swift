@@ -137,11 +137,11 @@ extension RouterEngine {
         let target = try chosenSession(session)
         var items: [QueueItem] = []
         switch edit {
-        case .playNext(let what), .append(let what), .insert(let what, _):
+        case .playNext(let what), .append(let what), .insert(let what, _), .replaceUpcoming(let what):
             let expanded = try await media.expand(what, workingDirectory: workingDirectory)
             for notice in expanded.notices { tell(notice) }
             items = self.items(expanded)
-        case .move, .remove, .clearUpcoming: break
+        case .move, .remove, .clearUpcoming, .clear, .undo, .failurePolicy: break
         }
         return try await target.edit(PlaybackSession.Edit(edit: edit, items: items), ifVersion: version)
     }

@@ -2,7 +2,7 @@ import RouteModel
 
 extension RouterClient: RouterControlling {
     /// What the path says for a session that is not named.
-    static let onlySession = "current"
+    public static let onlySession = "current"
 
     private func path(_ session: SessionID?) -> String { session?.rawValue ?? Self.onlySession }
 

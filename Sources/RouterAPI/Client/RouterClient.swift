@@ -69,7 +69,7 @@ public struct RouterClient: Sendable {
         guard let operation = RouteTable.operation(id) else {
             throw RouterError(.internal, "there is no operation \(id.rawValue)")
         }
-        let query = query.map { "\($0.0)=\(PercentEncoding.encode($0.1))" }.joined(separator: "&")
+        let query = query.map { "\($0.0)=\(RequestText.encoded($0.1))" }.joined(separator: "&")
         var request = HTTPExchange.Request(
             method: operation.method, path: operation.path(values) + (query.isEmpty ? "" : "?" + query))
         request.fields = self.fields(fields)

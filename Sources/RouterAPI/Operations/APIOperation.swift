@@ -67,7 +67,7 @@ public struct APIOperation: Sendable {
         var values = values[...]
         return path.split(separator: "/", omittingEmptySubsequences: false).map { part in
             guard part.hasPrefix("{"), let value = values.popFirst() else { return String(part) }
-            return PercentEncoding.encode(value)
+            return RequestText.encoded(value)
         }.joined(separator: "/")
     }
 }
@@ -87,8 +87,8 @@ public enum OperationID: String, Sendable, Hashable, CaseIterable {
 }
 
 /// Percent-encoding of one part of a path or query (RFC 3986, section 2.1).
-enum PercentEncoding {
-    static func encode(_ text: String) -> String {
+public enum RequestText {
+    public static func encoded(_ text: String) -> String {
         var result = ""
         for byte in text.utf8 {
             let scalar = Unicode.Scalar(byte)
@@ -106,7 +106,7 @@ enum PercentEncoding {
     }
 
     /// Nil for what is not well formed, or no UTF-8.
-    static func decode(_ text: some StringProtocol) -> String? {
+    public static func decoded(_ text: some StringProtocol) -> String? {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]
         while let byte = rest.popFirst() {

@@ -225,7 +225,7 @@ extension RouteTable {
         var values: [String] = []
         for (part, wanted) in zip(parts, pattern) {
             if wanted.hasPrefix("{") {
-                guard let value = PercentEncoding.decode(part), !value.isEmpty else { return nil }
+                guard let value = RequestText.decoded(part), !value.isEmpty else { return nil }
                 values.append(value)
             } else if part != wanted {
                 return nil

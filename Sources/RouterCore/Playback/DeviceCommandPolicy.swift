@@ -19,7 +19,7 @@ struct DeviceCommandPolicy: Sendable {
             // Some remotes say stop where they mean pause, and a queue that is gone is not to be had back by a button.
             return .instead(
                 .pause, notice: "\(name) was told to stop: paused, the queue is kept", hint: "Stop it here to end it")
-        case .setStreamVolume, .rate, .jump, .selectTracks, .skipAd: return .denied
+        case .setStreamVolume, .rate, .jump, .selectTracks, .skipAd, .trim, .fade: return .denied
         }
     }
 

@@ -27,6 +27,13 @@ actor EventHub {
         var wokenAt: Int64?
         var needsSign = false
         var close: @Sendable () -> Void
+
+        func wants(_ topic: EventTopic?, _ about: Set<RouteID>?) -> Bool {
+            guard let topic else { return true }
+            guard topics.isEmpty || topics.contains(topic) else { return false }
+            guard !routes.isEmpty, let about else { return true }
+            return !routes.isDisjoint(with: about)
+        }
     }
 
     /// A reader's own end of the hub.
@@ -240,14 +247,5 @@ actor EventHub {
     func finish() {
         isOver = true
         for reader in readers.values { reader.wakes.finish() }
-    }
-}
-
-extension EventHub.Reader {
-    fileprivate func wants(_ topic: EventTopic?, _ about: Set<RouteID>?) -> Bool {
-        guard let topic else { return true }
-        guard topics.isEmpty || topics.contains(topic) else { return false }
-        guard !routes.isEmpty, let about else { return true }
-        return !routes.isDisjoint(with: about)
     }
 }

@@ -1,3 +1,4 @@
+import NIOCore
 import RouteBackend
 import RouteModel
 import RouterAPI
