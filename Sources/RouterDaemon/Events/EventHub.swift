@@ -177,7 +177,9 @@ actor EventHub {
         guard !isOver, readers.count < limits.eventReaders else { return nil }
         let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         nextReader += 1
-        let known = last.map { $0 <= sequence && $0 >= (log.indices.contains(first) ? log[first].sequence - 1 : sequence) }
+        let known = last.map {
+            $0 <= sequence && $0 >= (log.indices.contains(first) ? log[first].sequence - 1 : sequence)
+        }
         readers[nextReader] = Reader(
             sequence: last ?? 0, needsSnapshot: known != true, topics: topics, routes: routes, wakes: continuation,
             close: close)

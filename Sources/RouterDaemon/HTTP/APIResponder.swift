@@ -150,7 +150,8 @@ struct APIResponder: Sendable {
 
     /// Once for each key, now or later as the client prefers. Throws `RouterError` and `Problem`.
     private func done(_ call: APICall) async throws -> APIAnswer {
-        guard let key = Self.key.flatMap({ call.fields[$0] }), call.operation.parameters.contains(where: { $0.name == "Idempotency-Key" })
+        guard let key = Self.key.flatMap({ call.fields[$0] }),
+            call.operation.parameters.contains(where: { $0.name == "Idempotency-Key" })
         else { return try await doneAsPreferred(call) { await self.answer(call) } }
         var hasher = Hasher()
         hasher.combine(call.body)

@@ -24,7 +24,8 @@ public enum RouterService {
             let logger = setup.logger
             try await composition.run { router in
                 try await serve(
-                    router, scenes: nil, options, sockets: sockets, logs: logs, clock: composition.clock, logger: logger)
+                    router, scenes: nil, options, sockets: sockets, logs: logs, clock: composition.clock, logger: logger
+                )
             }
         } catch {
             for socket in sockets { socket.remove() }
