@@ -83,7 +83,10 @@ struct HTTPExchange: Sendable {
         head.headers.add(name: "Host", value: place.authority)
         head.headers.add(name: "Connection", value: "close")
         for field in request.fields { head.headers.add(name: field.name, value: field.value) }
-        if let body = request.body { head.headers.add(name: "Content-Length", value: String(body.count)) }
+        // Without one, the encoder would send an empty body in chunks.
+        if request.body != nil || request.method != "GET" {
+            head.headers.add(name: "Content-Length", value: String(request.body?.count ?? 0))
+        }
         try await outbound.write(.head(head))
         if let body = request.body { try await outbound.write(.body(ByteBuffer(bytes: body))) }
         try await outbound.write(.end(nil))

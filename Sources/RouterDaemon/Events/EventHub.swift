@@ -155,9 +155,9 @@ actor EventHub {
 
     private func wakeAll() {
         let instant = now()
-        for id in readers.keys {
-            readers[id]?.wokenAt = readers[id]?.wokenAt ?? instant
-            readers[id]?.wakes.yield(())
+        for (id, reader) in readers {
+            if reader.wokenAt == nil { readers[id]?.wokenAt = instant }
+            reader.wakes.yield(())
         }
     }
 
@@ -240,7 +240,7 @@ actor EventHub {
                 continue
             }
             readers[id]?.needsSign = true
-            readers[id]?.wokenAt = reader.wokenAt ?? instant
+            if reader.wokenAt == nil { readers[id]?.wokenAt = instant }
             reader.wakes.yield(())
         }
     }

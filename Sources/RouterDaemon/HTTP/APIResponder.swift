@@ -107,8 +107,11 @@ struct APIResponder: Sendable {
     private func body(of request: Request, _ operation: APIOperation, _ channel: any Channel) async throws -> [UInt8] {
         let length = request.headers[.contentLength].flatMap { Int($0) }
         guard operation.request != nil else {
-            guard (length ?? 0) == 0, request.headers[.transferEncoding] == nil else {
-                throw APICall.invalid("\(operation.method) \(operation.path) takes no body")
+            let unwanted = APICall.invalid("\(operation.method) \(operation.path) takes no body")
+            guard (length ?? 0) == 0 else { throw unwanted }
+            // Some clients send an empty body in chunks.
+            if request.headers[.transferEncoding] != nil {
+                for try await part in request.body where part.readableBytes > 0 { throw unwanted }
             }
             return []
         }
