@@ -22,9 +22,11 @@ public enum RouterService {
         do {
             let composition = try RouterComposition(setup)
             let logger = setup.logger
+            let parts = ServiceParts.all(setup, options)
             try await composition.run { router in
                 try await serve(
-                    router, scenes: nil, options, sockets: sockets, logs: logs, clock: composition.clock, logger: logger
+                    router, parts: parts, options, sockets: sockets, logs: logs, clock: composition.clock,
+                    logger: logger
                 )
             }
         } catch {
@@ -91,7 +93,7 @@ public enum RouterService {
 
     /// Serves a router until it is to end. The sockets are this function's; removing them is the caller's.
     static func serve(
-        _ router: any RouterControlling, scenes: (any SceneControlling & SceneScheduling)?, _ options: ServiceOptions,
+        _ router: any RouterControlling, parts make: ServiceParts.Make, _ options: ServiceOptions,
         sockets: [ServiceSocket], logs: LogRing, clock: any HostClock, logger: Logger
     ) async throws {
         let started = Date().timeIntervalSince1970
@@ -101,8 +103,9 @@ public enum RouterService {
         // every second of its life.
         let hub = EventHub(limits: options.limits, base: Int(started * 1000), logger: logger, now: now)
         let desk = WorkDesk(limit: options.limits.pendingWork)
+        let parts = make(router) { await hub.take(.notice($0)) }
         let handlers = APIHandlers(
-            router: router, scenes: scenes, hub: hub, desk: desk, meter: ServiceMeter(), logs: logs,
+            router: router, scenes: parts.scenes, hub: hub, desk: desk, meter: ServiceMeter(), logs: logs,
             paths: PathRules(roots: options.roots), started: started, places: places)
         let responder = APIResponder(
             handlers: handlers,
@@ -113,8 +116,9 @@ public enum RouterService {
         let signals = options.handlesSignals ? TerminationSignals.stream() : AsyncStream { _ in }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await hub.follow(router) }
-            if let scenes { group.addTask { await hub.follow(scenes) } }
+            if let scenes = parts.scenes { group.addTask { await hub.follow(scenes) } }
             group.addTask { await desk.run() }
+            for job in parts.jobs { group.addTask { await job() } }
             group.addTask {
                 while (try? await clock.sleep(nanoseconds: options.limits.heartbeatSeconds * 1_000_000_000)) != nil {
                     await hub.beat()
@@ -130,6 +134,7 @@ public enum RouterService {
                 break
             }
             notifier.tell("STOPPING=1")
+            for end in parts.endings { await end() }
             await leave(router, logger)
             await hub.finish()
             await server.stop()

@@ -1,7 +1,7 @@
 import Foundation
 import RouteModel
-import RouterCore
 import RouterAPI
+import RouterCore
 import RouterTestKit
 import Testing
 

@@ -17,6 +17,7 @@ struct ServiceHouse: Sendable {
     let engine: RouterEngine
     var options: ServiceOptions
     let logs = LogRing()
+    var parts: ServiceParts.Make = { _, _ in ServiceParts() }
 
     init(
         store: any RouterStoring = InMemoryStore(), change: (inout ServiceOptions, URL) throws -> Void = { _, _ in }
@@ -69,6 +70,7 @@ struct ServiceHouse: Sendable {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let sockets = try RouterService.open(options)
+        let parts = parts
         return try await withThrowingTaskGroup(of: Value?.self) { group in
             group.addTask {
                 await engine.run()
@@ -80,7 +82,7 @@ struct ServiceHouse: Sendable {
                     continuation.finish()
                 }
                 try await RouterService.serve(
-                    engine, scenes: nil, options, sockets: sockets, logs: logs, clock: SystemHostClock(),
+                    engine, parts: parts, options, sockets: sockets, logs: logs, clock: SystemHostClock(),
                     logger: logs.teed(logger))
                 return nil
             }
