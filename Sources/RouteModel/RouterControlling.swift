@@ -158,7 +158,7 @@ extension RouterControlling {
 }
 
 /// How eagerly devices are looked for.
-public enum DiscoveryActivity: String, Codable, Sendable, Hashable {
+public enum DiscoveryActivity: String, Codable, Sendable, Hashable, CaseIterable {
     /// Only what devices announce by themselves, and what was asked for once.
     case passive
     /// The network is asked again and again.
@@ -248,7 +248,7 @@ public struct RouterEvent: Codable, Sendable, Hashable {
 
 /// A sentence for people about something that went otherwise than asked, or is worth knowing.
 public struct Notice: Codable, Sendable, Hashable {
-    public enum Severity: String, Codable, Sendable, Hashable { case info, warning, error }
+    public enum Severity: String, Codable, Sendable, Hashable, CaseIterable { case info, warning, error }
 
     public var severity: Severity
     public var message: String

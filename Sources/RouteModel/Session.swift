@@ -1,20 +1,20 @@
-public enum ConnectionState: String, Codable, Sendable, Hashable {
+public enum ConnectionState: String, Codable, Sendable, Hashable, CaseIterable {
     case idle, connecting, connected
     /// Transport lost, device probably still playing.
     case suspended
     case ending, ended, failed
 }
 
-public enum MediaState: String, Codable, Sendable, Hashable {
+public enum MediaState: String, Codable, Sendable, Hashable, CaseIterable {
     case none, loading, buffering, playing, paused, stopped
 }
 
-public enum StopReason: String, Codable, Sendable, Hashable {
+public enum StopReason: String, Codable, Sendable, Hashable, CaseIterable {
     case finished, cancelled, replaced, error, deviceGone, superseded
 }
 
 /// Why a session or a member is ended.
-public enum EndReason: String, Codable, Sendable, Hashable {
+public enum EndReason: String, Codable, Sendable, Hashable, CaseIterable {
     /// Stop what plays on the device.
     case stop
     /// Leave what plays on the device alone.
@@ -22,7 +22,7 @@ public enum EndReason: String, Codable, Sendable, Hashable {
     case transfer, replaced, lost
 }
 
-public enum SessionOwnership: String, Codable, Sendable, Hashable {
+public enum SessionOwnership: String, Codable, Sendable, Hashable, CaseIterable {
     case ours
     /// Somebody else's app is on the device, and is only watched.
     case foreign

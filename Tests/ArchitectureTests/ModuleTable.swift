@@ -76,13 +76,14 @@ enum ModuleTable {
         "SceneScript": ModuleRow(["RouteModel"], [.yams]),
         "RouterAPI": ModuleRow(["RouteModel"], [.nio, .asyncHTTPClient]),
         "MPRISBridge": ModuleRow(["RouteModel", "CSystemd"]),
-        // The composition root: it alone sees all sides. Yams, because it reads the configuration file.
+        // The composition root: it alone sees all sides. Yams, because it reads the configuration file; NIO, because it
+        // listens on sockets that systemd has opened.
         "RouterDaemon": ModuleRow(
             [
                 "RouteModel", "RouteBackend", "CastV2", "HomeKitPairing", "AirPlay", "Media", "Pacing",
                 "AvahiDiscovery", "CastBackend", "AirPlayBackend", "RouterCore", "RouterStore", "SceneScript",
                 "RouterAPI", "MPRISBridge",
-            ], [.hummingbird, .logging, .yams]),
+            ], [.hummingbird, .nio, .logging, .yams]),
         // Logging, because -v and -vv are its flags; the contract and its Avahi side, because `simulate` announces the
         // receivers that it starts; CastBackend, because `router cast` speaks of what only Cast has.
         "RouterCommands": ModuleRow(
