@@ -1,7 +1,7 @@
 extension QueueEdit: TaggedCodable {
     public static let tags = [
         "playNext", "append", "insert", "move", "remove", "clearUpcoming", "clear", "replaceUpcoming", "undo",
-        "failurePolicy",
+        "failurePolicy", "settings",
     ]
 
     public init(from decoder: any Decoder) throws {
@@ -20,6 +20,8 @@ extension QueueEdit: TaggedCodable {
         case "replaceUpcoming": self = .replaceUpcoming(try what())
         case "undo": self = .undo
         case "failurePolicy": self = .failurePolicy(try fields.decode(FailurePolicy.self, forKey: "policy"))
+        case "settings":
+            self = .settings(try items(), try fields.decode(QueueItemSettings.self, forKey: "settings"))
         default: throw unknownTag(tag, of: Self.self, in: fields)
         }
     }
@@ -54,6 +56,10 @@ extension QueueEdit: TaggedCodable {
         case .failurePolicy(let policy):
             try tag("failurePolicy")
             try fields.encode(policy, forKey: "policy")
+        case .settings(let items, let settings):
+            try tag("settings")
+            try fields.encode(items, forKey: "items")
+            try fields.encode(settings, forKey: "settings")
         }
     }
 }
@@ -87,6 +93,7 @@ extension FailurePolicy: TaggedCodable {
 extension QueueChange: TaggedCodable {
     public static let tags = [
         "insert", "remove", "move", "update", "order", "current", "repeat", "original", "failurePolicy",
+        "shuffleSeed",
     ]
 
     public init(from decoder: any Decoder) throws {
@@ -106,6 +113,7 @@ extension QueueChange: TaggedCodable {
         case "original": self = .original(try fields.decodeIfPresent([ItemID].self, forKey: "items"))
         case "failurePolicy":
             self = .failurePolicy(try fields.decodeIfPresent(FailurePolicy.self, forKey: "policy"))
+        case "shuffleSeed": self = .shuffleSeed(try fields.decodeIfPresent(UInt32.self, forKey: "seed"))
         default: throw unknownTag(tag, of: Self.self, in: fields)
         }
     }
@@ -143,6 +151,9 @@ extension QueueChange: TaggedCodable {
         case .failurePolicy(let policy):
             try tag("failurePolicy")
             try fields.encodeIfPresent(policy, forKey: "policy")
+        case .shuffleSeed(let seed):
+            try tag("shuffleSeed")
+            try fields.encodeIfPresent(seed, forKey: "seed")
         }
     }
 }
