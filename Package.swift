@@ -125,6 +125,9 @@ let package = Package(
                 nioPosix, nioHTTP, nioSSL, protobuf, subprocess, logging,
             ]),
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),
+        .target(
+            name: "TemplateBackend", dependencies: ["RouteModel", "RouteBackend"], path: "Samples/TemplateBackend",
+            exclude: ["README.md"], swiftSettings: strict),
 
         // Tests
         .target(
@@ -170,6 +173,12 @@ let package = Package(
         tests("RouterAPITests", ["RouterAPI", "RouteModel", "RouterTestKit", nio, nioPosix, nioHTTP]),
         tests("MPRISBridgeTests", ["MPRISBridge", "PeerSupport", "RouteModel", "RouterTestKit", "CSystemd"]),
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
+        tests(
+            "ConformanceTests",
+            [
+                "TemplateBackend", "CastBackend", "AirPlayBackend", "AirPlay", "Media", "Pacing", "RouterCore",
+                "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers", logging,
+            ]),
         tests(
             "RouterDaemonTests",
             [

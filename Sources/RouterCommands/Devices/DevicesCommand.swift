@@ -113,7 +113,7 @@ struct DevicesCommand: AsyncParsableCommand {
                     for await event in await router.events() {
                         switch event.body {
                         case .snapshot(let list, _), .routes(let list): try await show(&changes, list, availability)
-                        case .session, .notice, .phase, .command: continue
+                        case .session, .notice, .phase, .command, .rooms, .scene, .pairing: continue
                         }
                     }
                 }
