@@ -125,6 +125,9 @@ let package = Package(
                 nioPosix, nioHTTP, nioSSL, protobuf, subprocess, logging,
             ]),
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),
+        .target(
+            name: "TemplateBackend", dependencies: ["RouteModel", "RouteBackend"], path: "Samples/TemplateBackend",
+            exclude: ["README.md"], swiftSettings: strict),
 
         // Tests
         .target(
@@ -172,6 +175,12 @@ let package = Package(
             "MPRISBridgeTests",
             ["MPRISBridge", "PeerSupport", "RouteBackend", "RouteModel", "RouterCore", "RouterTestKit", "CSystemd"]),
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
+        tests(
+            "ConformanceTests",
+            [
+                "TemplateBackend", "CastBackend", "AirPlayBackend", "AirPlay", "Media", "Pacing", "RouterCore",
+                "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers", logging,
+            ]),
         tests(
             "RouterDaemonTests",
             [

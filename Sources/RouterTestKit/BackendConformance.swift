@@ -79,8 +79,8 @@ public struct BackendConformance: Sendable {
         try await withSession { session in
             let loaded = try await load(session, seconds: 20, autoplay: false)
             try await harness.clock.sleep(nanoseconds: 500_000_000)
-            try check(
-                try await current(session).media == .paused, "it is not held: \(try await current(session).media)")
+            let held = try await current(session).media
+            try check(held == .paused, "it is not held: \(held)")
             try await goOn(session, loaded)
             try await update(session, "playing after play") { $0.media == .playing }
             try await until("the device plays") { try await harness.device().isPlaying }
@@ -225,10 +225,11 @@ public struct BackendConformance: Sendable {
             try await load(session, seconds: 30)
             try await until("the device plays") { try await harness.device().isPlaying }
             try await harness.loseConnection()
-            var last: RouteSessionUpdate?
+            let seen = LatestValue<RouteSessionUpdate?>(nil)
             try await within(30, "that the connection is lost") {
-                for await update in session.updates() { last = update }
+                for await update in session.updates() { seen.set(update) }
             }
+            let last = seen.value
             try check(last?.connection == .failed, "it is \(show(last?.connection))")
             try check(last?.error?.code == .routeLost, "the error is \(show(last?.error?.code))")
             do {

@@ -101,6 +101,8 @@ enum ModuleTable {
                 "COpenSSL", "CSodium",
             ], [.nio, .nioSSL, .protobuf, .hummingbird, .subprocess, .logging]),
         "RouterTestKit": ModuleRow(["RouteModel", "RouteBackend"]),
+        // In Samples: what a new backend begins with.
+        "TemplateBackend": ModuleRow(["RouteModel", "RouteBackend"]),
         // In Tests, shared by test targets: peers and the lab.
         "PeerSupport": ModuleRow(["RouteModel", "RouteBackend", "RouterTestKit"], [.nio]),
     ]
