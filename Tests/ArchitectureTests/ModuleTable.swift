@@ -27,7 +27,11 @@ enum ExternalPackage: CaseIterable {
         case .protobuf: ["SwiftProtobuf"]
         case .logging: ["Logging"]
         // Its requests, responses and bodies are made of these.
-        case .hummingbird: ["Hummingbird", "HummingbirdCore", "HTTPTypes", "NIOCore", "NIOPosix", "ServiceLifecycle"]
+        case .hummingbird:
+            [
+                "Hummingbird", "HummingbirdCore", "HTTPTypes", "NIOHTTPTypes", "NIOCore", "NIOPosix",
+                "ServiceLifecycle",
+            ]
         case .subprocess: ["Subprocess", "System", "SystemPackage"]
         case .collections: ["Collections", "DequeModule", "OrderedCollections"]
         case .asyncAlgorithms: ["AsyncAlgorithms"]

@@ -14,7 +14,7 @@ public enum RouteTable {
         "Idempotency-Key", .header, .string(lengths: 1...128),
         "A request that is sent again with the same key and body is answered as the first was, and done once.")
     private static let named = APIOperation.Parameter("name", .path, .string(lengths: 1...64), "Its name.")
-    private static let many = JSONSchema.array(.string(lengths: 1...256), atMost: 64)
+    private static let many = JSONSchema.array(.string(lengths: 1...128), atMost: 32)
 
     public static let operations: [APIOperation] = about + rooms + sessions + queues + pairing + scenes
 

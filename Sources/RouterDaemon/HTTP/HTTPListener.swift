@@ -34,9 +34,10 @@ actor HTTPListener {
         let http = HTTP1Channel(
             responder: respond,
             configuration: HTTP1Channel.Configuration(
+                additionalChannelHandlers: [ParserRefusalHandler()],
                 idleTimeout: .seconds(limits.idleSeconds),
                 httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
-                    maxHeaderFieldSize: 8 << 10, maxHeaderListSize: 16 << 10, maxHeaderFieldCount: 64)))
+                    maxHeaderFieldSize: 48 << 10, maxHeaderListSize: 64 << 10, maxHeaderFieldCount: 64)))
         let server: NIOAsyncChannel<HTTP1Channel.Value, Never>
         do {
             server = try await ServerBootstrap(group: loops).bind(socket.descriptor) { [quiet] channel in

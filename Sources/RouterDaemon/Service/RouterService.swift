@@ -113,7 +113,8 @@ public enum RouterService {
             limiter: RateLimiter(limits: options.limits, now: now), keys: IdempotencyKeys(now: now),
             reader: try RequestReader(), limits: options.limits, clock: clock, logger: logger)
         let notifier = ServiceNotifier(options.environment)
-        let signals = options.handlesSignals ? TerminationSignals.stream() : AsyncStream { _ in }
+        let signals =
+            options.endings ?? (options.handlesSignals ? TerminationSignals.stream() : AsyncStream { _ in })
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await hub.follow(router) }
             if let scenes = parts.scenes { group.addTask { await hub.follow(scenes) } }

@@ -17,6 +17,8 @@ public struct ServiceOptions: Sendable {
     public var limits = ServiceLimits()
     /// Ends at SIGTERM and SIGINT.
     public var handlesSignals = true
+    /// In their place, for a test.
+    var endings: AsyncStream<Int32>?
     /// Takes up again what another daemon has left playing.
     public var rejoins = true
     /// Of the process: `LISTEN_FDS` and `NOTIFY_SOCKET` of systemd.

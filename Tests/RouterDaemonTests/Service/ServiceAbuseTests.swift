@@ -111,6 +111,7 @@ struct ServiceAbuseTests {
                 let bytes = try await raw.exchange(Array(text.utf8))
                 let answer = try? RawClient.parsed(bytes)
                 #expect(answer.map { (400..<500).contains($0.status) } ?? bytes.isEmpty, "\(text.prefix(40))")
+                #expect(answer.map { $0.body.contains("requestInvalid") } ?? true, "\(text.prefix(40))")
             }
             let answer = try await raw.send("GET", "/api/v1/rooms")
             #expect(answer.status == 200)

@@ -67,6 +67,9 @@ struct ServiceHouse: Sendable {
         let (ready, continuation) = AsyncStream.makeStream(of: [RouterPlace].self)
         var options = options
         options.ready = { continuation.yield($0) }
+        let (endings, end) = AsyncStream.makeStream(of: Int32.self)
+        options.endings = endings
+        let (ended, over) = AsyncStream.makeStream(of: Void.self)
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let sockets = try RouterService.open(options)
@@ -80,6 +83,7 @@ struct ServiceHouse: Sendable {
                 defer {
                     for socket in sockets { socket.remove() }
                     continuation.finish()
+                    over.finish()
                 }
                 try await RouterService.serve(
                     engine, parts: parts, options, sockets: sockets, logs: logs, clock: SystemHostClock(),
@@ -101,6 +105,8 @@ struct ServiceHouse: Sendable {
             } catch {
                 result = .failure(error)
             }
+            end.yield(SIGTERM)
+            for await _ in ended {}
             await engine.shutdown()
             group.cancelAll()
             while let _ = try? await group.next() {}
