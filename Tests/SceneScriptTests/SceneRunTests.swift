@@ -139,6 +139,17 @@ extension SceneRun {
         #expect(run.steps[1].error?.code == .routeLost && run.steps[1].line == 8 && run.steps[1].column == 6)
     }
 
+    @Test("R4 a step of finally that fails keeps no other from being done") func finallyGoesOn() async throws {
+        let rig = SceneRig()
+        await rig.house.fails("pause", RouterError(.routeLost, "Kitchen is gone"))
+        let run = try await rig.play(
+            scene(
+                "- {play: a.mp3, target: [kitchen, bath]}",
+                finally: "- {pause: , target: kitchen}\n- {stop: , target: kitchen}\n- {stop: , target: bath}"))
+        #expect(run.state == .partial)
+        #expect(run.results == ["steps[0] done", "finally[0] failed", "finally[1] done", "finally[2] done"])
+    }
+
     @Test("R4 continue goes on and ends as partial, retry tries again, fallback does other steps")
     func policies() async throws {
         let rig = SceneRig()
