@@ -99,7 +99,8 @@ struct SceneSampleTests {
                         try await during(update)
                         if update.state != .running { break }
                     }
-                    try await after(last, house, await router.sessions())
+                    let living = await router.sessions().filter { $0.connection != .ended && $0.connection != .failed }
+                    try await after(last, house, living)
                     await host.shutdown()
                     group.cancelAll()
                 }
