@@ -238,6 +238,8 @@ actor FakeHouse: RouterControlling {
         try apply(command, id)
         let result = CommandResult(id: .random(), outcome: .succeeded)
         emit(.command(CommandReport(id: result.id, session: id, command: command, origin: origin, outcome: .succeeded)))
+        // A fade takes its time.
+        if case .fade = command { return CommandResult(id: result.id, outcome: .accepted) }
         return result
     }
 

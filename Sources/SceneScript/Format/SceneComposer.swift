@@ -198,7 +198,9 @@ struct SceneComposer {
     private mutating func entries(_ mapping: Node.Mapping, depth: Int, tooMuch: inout Bool) -> [SceneNode.Entry] {
         var own: [SceneNode.Entry] = []
         var merged: [SceneNode.Entry] = []
+        var lines: [String: Int] = [:]
         for (key, value) in mapping {
+            if tooMuch { return own }
             guard let scalar = key.scalar else {
                 findings.error("key", "a key must be text", at: span(key), help: "write “key: value”")
                 continue
@@ -208,18 +210,19 @@ struct SceneComposer {
             let name = renamed[scalar.string] ?? scalar.string
             if name == "<<", scalar.style == .plain {
                 merged += merge(convert(value, depth: depth + 1, tooMuch: &tooMuch))
-            } else if let twin = own.first(where: { $0.key == name }) {
+            } else if let first = lines[name] {
                 findings.error(
-                    "duplicate-key", "“\(name)” is given twice; first on line \(twin.span.line)", at: place,
+                    "duplicate-key", "“\(name)” is given twice; first on line \(first)", at: place,
                     help: "keep one of the two")
             } else {
+                lines[name] = place.line
                 own.append(
                     SceneNode.Entry(
                         key: name, span: place, value: convert(value, depth: depth + 1, tooMuch: &tooMuch)))
             }
         }
         // What is given here wins over what is merged, and the first of what is merged over the rest.
-        for entry in merged where !own.contains(where: { $0.key == entry.key }) { own.append(entry) }
+        for entry in merged where lines.updateValue(0, forKey: entry.key) == nil { own.append(entry) }
         return own
     }
 

@@ -59,6 +59,10 @@ final class SceneDocumentParser {
         if let targets = fields["targets"] { readTargets(targets) }
         if let defaults = fields["defaults"] { readDefaults(defaults) }
         let steps = fields["steps"].map { self.steps($0, "steps", at: fields.keySpan("steps"), target: []) }
+        // One that fails does not keep the others from putting things in order.
+        if case .stop = policy { policy = .continue }
+        // One that fails does not keep the others from putting things in order.
+        if case .stop = policy { policy = .continue }
         let finally = fields["finally"].map { self.steps($0, "finally", at: fields.keySpan("finally"), target: []) }
         for (name, span) in restored where !taken.contains(name) {
             let near = NearNames.of(name, among: taken.sorted()).first

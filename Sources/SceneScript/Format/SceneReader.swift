@@ -46,6 +46,8 @@ final class SceneReader {
     }
 
     private func unknown(_ entry: SceneNode.Entry, of shape: SceneShape) {
+        // Near names are looked for only as long as they are told.
+        guard findings.all.count < SceneLimits.diagnostics else { return }
         var help = "it takes \(shape.keys.joined(separator: ", "))"
         if shape == .step { help = "a step has one verb: \(SceneShape.verbs.map(\.name).joined(separator: ", "))" }
         if let near = NearNames.of(entry.key, among: shape.keys).first { help = "did you mean “\(near)”?" }

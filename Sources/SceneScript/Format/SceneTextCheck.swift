@@ -76,6 +76,7 @@ struct SceneTextCheck {
         for (number, line) in source.lines.enumerated() {
             let found = tokens("*", in: line)
             count += found.count
+            if count > SceneLimits.aliases { break }
             if let first = found.first, !standsAlone(line) || closes(after: number) {
                 findings.error(
                     "anchor", "an alias must be a whole value, at the end of its line",

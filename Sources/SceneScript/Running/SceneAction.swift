@@ -76,7 +76,9 @@ struct SceneAction: Sendable {
                 return Outcome(result: .skipped, detail: "nothing plays in \(Self.names(places))")
             }
             return try await each(sessions) { session in
-                step.verb == .pause ? try await command(.pause, session.id) : try await stop(session, places)
+                if step.verb == .stop { return try await stop(session, places) }
+                if SceneHouse.state(session) == .paused { return Outcome(detail: "it is paused already") }
+                return try await command(.pause, session.id)
             }
         default: break
         }
@@ -93,7 +95,9 @@ struct SceneAction: Sendable {
         on session: SessionSnapshot, _ places: [SceneHouse.Place], _ house: SceneHouse
     ) async throws -> Outcome {
         switch step.verb {
-        case .resume: return try await command(.play, session.id)
+        case .resume:
+            if SceneHouse.state(session) == .playing { return Outcome(detail: "it plays already") }
+            return try await command(.play, session.id)
         case .seek(.to(let time)): return try await command(.seek(to: time), session.id)
         case .seek(.by(let time)): return try await command(.seekBy(time), session.id)
         case .volume(let volume): return try await self.volume(volume, session, places)
@@ -152,11 +156,24 @@ struct SceneAction: Sendable {
             let one = try await command(Self.command(volume, room), session.id)
             outcome = outcome?.joined(one) ?? one
         }
-        if case .level(_, let fade?) = volume, outcome?.result != .superseded {
-            // What follows a fade follows its end.
+        if case .level(let level, let fade?) = volume, outcome?.result != .superseded {
+            // What follows a fade follows its end, and only then is there anything to see.
             try await runner.clock.sleep(until: began + fade.nanoseconds)
+            return try await faded(to: level, names, session.id)
         }
         return outcome ?? Outcome(result: .skipped)
+    }
+
+    /// Whether rooms are as loud as a fade was to make them. The last step of it may be under way still.
+    private func faded(to level: VolumePosition, _ rooms: [String], _ session: SessionID) async throws -> Outcome {
+        for _ in 0..<8 {
+            let members = await router.sessions().first { $0.id == session }?.members ?? []
+            let volumes = members.filter { rooms.contains($0.name) }.compactMap(\.volume?.level)
+            // A device rounds, and a quieter limit or trim of a room is its own.
+            if let loudest = volumes.max(), abs(loudest.value - level.value) <= 0.02 { return Outcome() }
+            try await runner.clock.sleep(seconds: 0.25)
+        }
+        return Outcome(result: .doneUnverified, detail: "the volume is not what the fade was to come to")
     }
 
     private static func command(_ volume: SceneVolume, _ room: String?) -> RemoteCommand {

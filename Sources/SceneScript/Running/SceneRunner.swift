@@ -226,6 +226,11 @@ struct SceneRunner: Sendable {
     func holds(
         _ condition: SceneCondition, _ scope: Scope, itemsBefore: [SessionID: ItemID?] = [:]
     ) async throws -> Bool {
+        let time = clock.localTime()
+        // The time of day alone needs nobody to be asked.
+        guard !condition.targets.isEmpty else {
+            return condition.evaluate { $0.holds(minutes: time.minutes, day: time.day) } ?? false
+        }
         let house = try await SceneHouse.look(router)
         var targets: [String: [SceneHouse.Place]] = [:]
         for name in condition.targets {
@@ -233,7 +238,6 @@ struct SceneRunner: Sendable {
             // One that is not there is in no state, and not present.
             if case .places(let places, _)? = try? house.resolve(target) { targets[name] = places }
         }
-        let time = clock.localTime()
         return condition.evaluate {
             house.holds($0, targets: targets, time: time, itemsBefore: itemsBefore)
         } ?? false
