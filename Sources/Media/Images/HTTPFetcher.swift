@@ -39,9 +39,18 @@ struct HTTPFetcher: HTTPFetching {
     var additionalRoots: [NIOSSLCertificate] = []
 
     func get(_ url: String, headers: [(String, String)], limits: HTTPFetchLimits) async throws -> HTTPAnswer {
+        try await get(url, headers: headers, limits: limits) { _ in true }
+    }
+
+    /// - Parameter wants: whether the body of such an answer is wanted; else it is left where it is, and the answer's is
+    ///   empty.
+    func get(
+        _ url: String, headers: [(String, String)], limits: HTTPFetchLimits,
+        wants: @escaping @Sendable (HTTPAnswer) -> Bool
+    ) async throws -> HTTPAnswer {
         let clock = clock
         return try await withThrowingTaskGroup(of: HTTPAnswer.self) { group in
-            group.addTask { try await follow(url, headers, limits) }
+            group.addTask { try await follow(url, headers, limits, wants) }
             group.addTask {
                 try await clock.sleep(nanoseconds: Int64(limits.seconds) * 1_000_000_000)
                 throw RouterError(
@@ -55,12 +64,13 @@ struct HTTPFetcher: HTTPFetching {
     }
 
     private func follow(
-        _ first: String, _ headers: [(String, String)], _ limits: HTTPFetchLimits
+        _ first: String, _ headers: [(String, String)], _ limits: HTTPFetchLimits,
+        _ wants: @escaping @Sendable (HTTPAnswer) -> Bool
     ) async throws -> HTTPAnswer {
         var target = try Target(first)
         var headers = headers
         for _ in 0...limits.redirects {
-            let answer = try await exchange(target, headers, limits)
+            let answer = try await exchange(target, headers, limits, wants)
             guard [301, 302, 303, 307, 308].contains(answer.status), let location = answer["Location"] else {
                 return answer
             }
@@ -80,7 +90,8 @@ struct HTTPFetcher: HTTPFetching {
     }
 
     private func exchange(
-        _ target: Target, _ headers: [(String, String)], _ limits: HTTPFetchLimits
+        _ target: Target, _ headers: [(String, String)], _ limits: HTTPFetchLimits,
+        _ wants: @escaping @Sendable (HTTPAnswer) -> Bool
     ) async throws -> HTTPAnswer {
         let connection = try await connect(target)
         var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: target.path)
@@ -93,7 +104,7 @@ struct HTTPFetcher: HTTPFetching {
             return try await connection.executeThenClose { inbound, outbound in
                 try await outbound.write(.head(request))
                 try await outbound.write(.end(nil))
-                return try await Self.read(inbound, target, limits)
+                return try await Self.read(inbound, target, limits, wants)
             }
         } catch let error as RouterError {
             throw error
@@ -107,14 +118,17 @@ struct HTTPFetcher: HTTPFetching {
     private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
     private static func read(
-        _ inbound: NIOAsyncChannelInboundStream<HTTPClientResponsePart>, _ target: Target, _ limits: HTTPFetchLimits
+        _ inbound: NIOAsyncChannelInboundStream<HTTPClientResponsePart>, _ target: Target, _ limits: HTTPFetchLimits,
+        _ wants: @Sendable (HTTPAnswer) -> Bool
     ) async throws -> HTTPAnswer {
         var answer: HTTPAnswer?
         for try await part in inbound {
             switch part {
             case .head(let head):
-                answer = HTTPAnswer(
+                let begun = HTTPAnswer(
                     status: Int(head.status.code), headers: head.headers.map { ($0.name, $0.value) }, body: [])
+                guard wants(begun) else { return begun }
+                answer = begun
                 if let length = head.headers.first(name: "Content-Length").flatMap({ Int($0) }), length > limits.bytes {
                     throw target.tooLong(limits)
                 }
