@@ -145,25 +145,25 @@ struct HTTPFetcher: HTTPFetching {
             .mediaUnreachable, "\(target.label) broke off before it was whole", scope: .item, retry: .later)
     }
 
+    /// What a connection there is secured with; nil for http.
+    func security(for target: Target) throws -> NIOSSLContext? {
+        guard target.isSecure else { return nil }
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.additionalTrustRoots = [.certificates(additionalRoots)]
+        configuration.applicationProtocols = ["http/1.1"]
+        return try NIOSSLContext(configuration: configuration)
+    }
+
     private func connect(_ target: Target) async throws -> Connection {
-        var context: NIOSSLContext?
-        if target.isSecure {
-            var configuration = TLSConfiguration.makeClientConfiguration()
-            configuration.additionalTrustRoots = [.certificates(additionalRoots)]
-            configuration.applicationProtocols = ["http/1.1"]
-            context = try NIOSSLContext(configuration: configuration)
-        }
-        let security = context
+        let security = try security(for: target)
         do {
             return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .connectTimeout(.seconds(10))
                 .connect(host: target.host, port: target.port) { channel in
                     channel.eventLoop.makeCompletedFuture {
                         if let security {
-                            // Names only: an address has no place in SNI.
-                            let name = target.isNumeric ? nil : target.host
                             try channel.pipeline.syncOperations.addHandler(
-                                NIOSSLClientHandler(context: security, serverHostname: name))
+                                NIOSSLClientHandler(context: security, serverHostname: target.serverName))
                         }
                         try channel.pipeline.syncOperations.addHTTPClientHandlers()
                         return try Connection(wrappingChannelSynchronously: channel)
@@ -175,7 +175,7 @@ struct HTTPFetcher: HTTPFetching {
     }
 
     /// Where a request goes.
-    private struct Target: Sendable {
+    struct Target: Sendable {
         let isSecure: Bool
         let host: String
         let port: Int
@@ -185,7 +185,8 @@ struct HTTPFetcher: HTTPFetching {
         /// Without query and user.
         let label: String
 
-        var isNumeric: Bool { NetworkAddress(host) != nil }
+        /// Names only: an address has no place in SNI.
+        var serverName: String? { NetworkAddress(host) == nil ? host : nil }
 
         init(_ text: String, from base: Target? = nil) throws {
             let origin = base.flatMap { URL(string: "\($0.isSecure ? "https" : "http")://\($0.authority)\($0.path)") }

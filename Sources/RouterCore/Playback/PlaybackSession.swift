@@ -14,6 +14,7 @@ actor PlaybackSession {
     var members: [Member]
     var run: PushRun?
     var runCount = 0
+    var station = Station()
     var earlyMarks: [PushRun.Mark] = []
     var mediaState: MediaState = .none
     var stopReason: StopReason?
@@ -86,7 +87,7 @@ actor PlaybackSession {
     func publish() async {
         rememberSoon()
         published += 1
-        await environment.changed(snapshot(), published)
+        await environment.changed(titled(snapshot()), published)
     }
 
     func notice(_ severity: Notice.Severity, _ message: String, hint: String? = nil, member: Int? = nil) async {
