@@ -60,7 +60,9 @@ struct PlayerState: Sendable, Hashable {
             ?? alive.filter { $0.volumeHandling == .adjustable }.compactMap(\.volume).max { $0.level < $1.level }
 
         let place = queue.items.firstIndex { $0.id == queue.current }
-        let item = place.map { queue.items[$0] }
+        var item = place.map { queue.items[$0] }
+        // What a station plays now is another title of the same track.
+        if let shown = snapshot.shownMetadata { item?.metadata = shown }
         self.item = item
         let isLive =
             if case .live? = item?.source { true } else { item?.metadata.kind == .live }

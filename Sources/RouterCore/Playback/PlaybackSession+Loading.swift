@@ -242,7 +242,7 @@ extension PlaybackSession {
         let media = environment.media
         jobs.add { [self] in
             let facts = try? await media.facts(item.source)
-            let metadata = item.metadata.filled(from: facts?.metadata ?? MediaMetadata())
+            let metadata = await self.shownMetadata(of: item).filled(from: facts?.metadata ?? MediaMetadata())
             let duration = metadata.duration ?? facts?.duration
             let artwork = await media.artwork(item.source, within: push.artwork)
             guard await self.queue.current == item.id else { return }

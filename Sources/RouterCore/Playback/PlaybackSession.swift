@@ -14,6 +14,7 @@ actor PlaybackSession {
     var members: [Member]
     var run: PushRun?
     var runCount = 0
+    var station = Station()
     var earlyMarks: [PushRun.Mark] = []
     var mediaState: MediaState = .none
     var stopReason: StopReason?
@@ -115,7 +116,7 @@ actor PlaybackSession {
         watchEnd()
         rememberSoon()
         published += 1
-        await environment.changed(snapshot(), published)
+        await environment.changed(titled(snapshot()), published)
     }
 
     func notice(_ severity: Notice.Severity, _ message: String, hint: String? = nil, member: Int? = nil) async {
