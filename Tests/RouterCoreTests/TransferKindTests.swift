@@ -118,7 +118,8 @@ struct TransferKindTests {
             if paused { _ = try await house.engine.perform(.pause, session: nil, origin: .cli) }
             for room in ["Bath", "Lounge"] {
                 let result = try await transfer(.copy, [room], house, session: first.id)
-                #expect(result.session.id == first.id)
+                #expect(result.session.id != first.id)
+                #expect(result.to == [room])
                 let copy = try #require(
                     await house.engine.sessions().first { $0.members.contains { $0.name == room } })
                 #expect(copy.media == (paused ? .paused : .playing))

@@ -44,6 +44,11 @@ struct VolumeTests {
         return try await house.engine.perform(command, session: nil, origin: origin).outcome
     }
 
+    /// Waits until so many volumes and seeks have come to the session.
+    private func come(_ count: Int, _ house: House) async -> Bool {
+        await eventually { await house.engine.running.first?.coalescer.count == count }
+    }
+
     private func member(_ name: String, _ house: House) async throws -> SessionMember {
         try #require(await house.session()?.members.first { $0.name == name })
     }
@@ -200,7 +205,7 @@ struct VolumeTests {
                         return (step, try await house.engine.perform(level, session: nil, origin: origin).outcome)
                     }
                     // In this order.
-                    #expect(await eventually { house.clock.sleepers >= step - 1 })
+                    #expect(await self.come(step, house))
                 }
                 house.clock.advance(nanoseconds: CommandCoalescer.windowNanoseconds)
                 return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
@@ -217,7 +222,7 @@ struct VolumeTests {
             _ = try await house.play(["one"], in: ["Kitchen"])
             try await command(.stepVolume(0.05, room: nil), house)
             async let second = house.engine.perform(.stepVolume(0.05, room: nil), session: nil, origin: .cli)
-            #expect(await eventually { house.clock.sleepers >= 1 })
+            #expect(await come(2, house))
             house.clock.advance(nanoseconds: CommandCoalescer.windowNanoseconds)
             #expect(try await second.outcome == .succeeded)
             #expect(close(Self.levels(try device("Kitchen", house)).last, 0.6))
@@ -298,9 +303,9 @@ struct VolumeTests {
             let lounge = try device("Lounge", house)
             try await command(.seek(to: MediaTime(seconds: 5)), house)
             async let second = house.engine.perform(.seek(to: MediaTime(seconds: 50)), session: nil, origin: .cli)
-            #expect(await eventually { house.clock.sleepers >= 1 })
+            #expect(await come(2, house))
             async let third = house.engine.perform(.seekBy(MediaTime(seconds: 10)), session: nil, origin: .cli)
-            #expect(await eventually { house.clock.sleepers >= 2 })
+            #expect(await come(3, house))
             house.clock.advance(nanoseconds: CommandCoalescer.windowNanoseconds)
             #expect(try await [second.outcome, third.outcome] == [.superseded, .succeeded])
             let places = lounge.asked.compactMap { call -> Double? in
@@ -308,7 +313,7 @@ struct VolumeTests {
             }
             #expect(places == [5, 60])
             async let stale = house.engine.perform(.seek(to: MediaTime(seconds: 70)), session: nil, origin: .cli)
-            #expect(await eventually { house.clock.sleepers >= 1 })
+            #expect(await come(4, house))
             _ = try await house.engine.perform(.next, session: nil, origin: .cli)
             house.clock.advance(nanoseconds: CommandCoalescer.windowNanoseconds)
             #expect(try await stale.outcome == .superseded)

@@ -34,7 +34,8 @@ struct CommandCoalescer: Sendable {
     private var passed: [Kind: Int64] = [:]
     /// What waits is to do, with what was merged into it.
     private var waiting: [Kind: RemoteCommand] = [:]
-    private var count = 0
+    /// How many have come.
+    private(set) var count = 0
 
     /// A command has come.
     mutating func enter(_ command: RemoteCommand, _ kind: Kind, at now: Int64) -> Ticket {

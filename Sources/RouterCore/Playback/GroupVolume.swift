@@ -89,7 +89,10 @@ struct GroupVolume: Sendable, Equatable {
             return
         }
         // The last bits of a division are nobody's change.
-        guard abs(loudest - 1) > 1e-9 else { return }
+        guard abs(loudest - 1) > 1e-9 else {
+            trims = trims.mapValues { min(1, $0) }
+            return
+        }
         trims = trims.mapValues { min(1, $0 / loudest) }
         master = min(1, master * loudest)
         silenced = silenced.map { min(1, $0 * loudest) }

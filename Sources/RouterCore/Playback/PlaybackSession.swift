@@ -217,14 +217,14 @@ actor PlaybackSession {
     }
 
     private func beginFirst(at start: MediaTime) async {
-        guard startsPaused else { return await loadAll(at: start) }
-        mediaState = .paused
-        if let item = queue.item(queue.current) {
+        if startsPaused { mediaState = .paused }
+        // Not at its beginning: whoever looks before the device has said so is to see that.
+        if startsPaused || start > .zero, run == nil, let item = queue.item(queue.current) {
             anchor = PlaybackAnchor(
                 item: item.id, time: start, instant: clock.now(), rate: 0, quality: .estimated,
                 duration: item.metadata.duration)
         }
-        await readyAll(at: start)
+        if startsPaused { await readyAll(at: start) } else { await loadAll(at: start) }
     }
 
     /// What failed before another endpoint played is tried last from now on, if it is the protocol's doing: a device
