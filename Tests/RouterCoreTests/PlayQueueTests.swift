@@ -274,7 +274,7 @@ struct PlayLogTests {
         func ends(_ item: ItemID, _ reason: StopReason = .finished) { log.ends(item, reason) }
         func follow(
             _ anchor: PlaybackAnchor?, plays: Bool, stopped: StopReason? = nil, now: Int64
-        ) -> [PlayLog.Step] { log.follow(anchor, plays: plays, stopped: stopped, now: now) }
+        ) -> [PlayLog.Step] { log.follow(anchor?.item, anchor, plays: plays, stopped: stopped, now: now) }
     }
 
     private let second: Int64 = 1_000_000_000

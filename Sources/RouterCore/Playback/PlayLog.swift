@@ -40,30 +40,33 @@ struct PlayLog: Sendable {
     }
 
     /// - Parameters:
-    ///   - plays: whether `anchor`'s item is heard now.
+    ///   - item: what plays, or is about to; nil: not known, or nothing.
+    ///   - anchor: where it is, where that is known.
+    ///   - plays: whether it is heard now.
     ///   - stopped: why the session has ended; nil while it has not.
     /// - Returns: what there is to write, in order.
     mutating func follow(
-        _ anchor: PlaybackAnchor?, plays: Bool, stopped: StopReason? = nil, now: Int64
+        _ item: ItemID?, _ anchor: PlaybackAnchor?, plays: Bool, stopped: StopReason? = nil, now: Int64
     ) -> [Step] {
         var steps: [Step] = []
         advance(to: now)
-        let isOther = play.map { play in anchor.map { $0.item != play.item } ?? false } ?? false
-        // An item that came to its end may be played once more.
-        if let over = play, stopped != nil || isOther || (outcome != nil && plays) {
+        let isOther = play.map { play in item.map { $0 != play.item } ?? false } ?? false
+        // An item that came to its end may be played once more, and then it is somewhere else.
+        let isAgain = outcome != nil && plays && anchor != self.anchor
+        if let over = play, stopped != nil || isOther || isAgain {
             steps.append(.end(over, outcome ?? reason(stopped, over)))
             play = nil
             outcome = nil
             self.anchor = nil
         }
-        guard stopped == nil, let anchor else { return steps }
+        guard stopped == nil, let item else { return steps }
         if play == nil, plays {
             count += 1
-            let begun = Play(number: count, item: anchor.item)
+            let begun = Play(number: count, item: item)
             play = begun
             steps.append(.begin(begun))
         }
-        if play?.item == anchor.item { self.anchor = anchor }
+        if play?.item == item, outcome == nil { self.anchor = anchor }
         return steps
     }
 

@@ -14,9 +14,10 @@ extension PlaybackSession {
     /// Follows what plays. What there is to write is written soon, and at the session's end before it returns from that.
     func keepHistory() {
         guard environment.keepsHistory else { return }
-        let plays = started && mediaState == .playing && anchor?.item == queue.current
+        let item = anchor?.item ?? queue.current
         let steps = playLog.follow(
-            anchor, plays: plays, stopped: ended ? stopReason ?? .cancelled : nil, now: clock.now())
+            item, anchor, plays: started && mediaState == .playing && item == queue.current,
+            stopped: ended ? stopReason ?? .cancelled : nil, now: clock.now())
         for step in steps {
             switch step {
             case .begin(let play): note(play)
