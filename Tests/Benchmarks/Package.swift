@@ -35,5 +35,21 @@ let package = Package(
                 .enableUpcomingFeature("ExistentialAny"),
                 .enableUpcomingFeature("MemberImportVisibility"),
             ]),
+        .executableTarget(
+            name: "DaemonBenchmarks",
+            dependencies: [
+                .product(name: "RouteModel", package: "router"),
+                .product(name: "RouteBackend", package: "router"),
+                .product(name: "RouterCore", package: "router"),
+                .product(name: "RouterDaemon", package: "router"),
+                .product(name: "RouterAPI", package: "router"),
+                .product(name: "RouterTestKit", package: "router"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: [
+                .swiftLanguageMode(.v6),
+                .enableUpcomingFeature("ExistentialAny"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+            ]),
     ]
 )

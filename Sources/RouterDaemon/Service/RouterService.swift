@@ -19,21 +19,26 @@ public enum RouterService {
         let logs = LogRing()
         var setup = setup
         setup.logger = logs.teed(setup.logger)
-        do {
-            let composition = try RouterComposition(setup)
-            let logger = setup.logger
-            let parts = ServiceParts.all(setup, composition)
-            try await composition.run { router in
-                try await serve(
-                    router, parts: parts, options, sockets: sockets, logs: logs, clock: composition.clock,
-                    logger: logger
-                )
-            }
-        } catch {
-            for socket in sockets { socket.remove() }
-            throw error
+        defer { for socket in sockets { socket.remove() } }
+        let composition = try RouterComposition(setup)
+        let logger = setup.logger
+        let parts = ServiceParts.all(setup, composition)
+        try await composition.run { router in
+            try await serve(
+                router, parts: parts, options, sockets: sockets, logs: logs, clock: composition.clock, logger: logger)
         }
-        for socket in sockets { socket.remove() }
+    }
+
+    /// Serves any router the same way, until it is to end. The router is the caller's.
+    ///
+    /// Throws as `run` does.
+    public static func serve(_ router: any RouterControlling, _ options: ServiceOptions, logger: Logger) async throws {
+        let sockets = try open(options)
+        defer { for socket in sockets { socket.remove() } }
+        let logs = LogRing()
+        try await serve(
+            router, parts: { _, _ in ServiceParts() }, options, sockets: sockets, logs: logs, clock: SystemHostClock(),
+            logger: logs.teed(logger))
     }
 
     // MARK: Listening
@@ -41,20 +46,17 @@ public enum RouterService {
     /// Throws `configuration`.
     static func open(_ options: ServiceOptions) throws -> [ServiceSocket] {
         raiseFileLimit()
-        var sockets = ServiceSocket.inherited(options.environment)
+        // What systemd has opened takes the place of what was asked for.
+        var sockets = try ServiceSocket.inherited(options.environment)
+        let kinds = sockets.map { if case .socket = $0.place { true } else { false } }
         do {
-            if sockets.isEmpty {
-                if let path = options.socketPath { sockets.append(try ServiceSocket.unix(path: path)) }
-                if case .http(let host, let port) = options.http {
-                    try requireToken(options, host: host)
-                    sockets.append(try ServiceSocket.tcp(host: host, port: port))
-                } else if case .socket(let path) = options.http {
-                    sockets.append(try ServiceSocket.unix(path: path))
-                }
-            } else {
-                for socket in sockets {
-                    if case .http(let host, _) = socket.place { try requireToken(options, host: host) }
-                }
+            for case .http(let host, _) in sockets.map(\.place) { try requireToken(options, host: host) }
+            if let path = options.socketPath, !kinds.contains(true) {
+                sockets.append(try ServiceSocket.unix(path: path))
+            }
+            if case .http(let host, let port) = options.http, !kinds.contains(false) {
+                try requireToken(options, host: host)
+                sockets.append(try ServiceSocket.tcp(host: host, port: port))
             }
             guard !sockets.isEmpty else {
                 throw RouterError(
@@ -62,7 +64,10 @@ public enum RouterService {
                     retry: .afterUserAction)
             }
         } catch {
-            for socket in sockets { socket.remove() }
+            for socket in sockets {
+                socket.remove()
+                close(socket.descriptor)
+            }
             throw error
         }
         return sockets

@@ -167,13 +167,15 @@ final class ServiceSocket: Sendable {
 
     // MARK: systemd
 
-    /// The sockets that systemd has opened for this process (sd_listen_fds(3)): numbers from 3 on, where `LISTEN_PID` is
-    /// ours. Sockets of other kinds are left alone.
-    static func inherited(_ environment: [String: String]) -> [ServiceSocket] {
+    /// The sockets that systemd has opened for this process (sd_listen_fds(3)): numbers from `first` on, where
+    /// `LISTEN_PID` is ours. Sockets of other kinds are left alone.
+    ///
+    /// Throws `configuration` where another daemon has one of them.
+    static func inherited(_ environment: [String: String], from first: Int32 = 3) throws -> [ServiceSocket] {
         guard environment["LISTEN_PID"].flatMap({ Int32($0) }) == getpid(),
             let count = environment["LISTEN_FDS"].flatMap({ Int32($0) }), (1...16).contains(count)
         else { return [] }
-        return (3..<(3 + count)).compactMap { descriptor in
+        return try (first..<(first + count)).compactMap { descriptor in
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             var address = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -187,7 +189,7 @@ final class ServiceSocket: Sendable {
                     String(
                         decoding: bytes.dropFirst(MemoryLayout<sa_family_t>.size).prefix { $0 != 0 }, as: UTF8.self)
                 }
-                return ServiceSocket(descriptor, .socket(path: path))
+                return ServiceSocket(descriptor, .socket(path: path), lock: try lock(path))
             case AF_INET, AF_INET6:
                 // It may be on any address: what speaks to it has to show the token, as on any but loopback.
                 return ServiceSocket(

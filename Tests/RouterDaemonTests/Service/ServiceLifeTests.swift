@@ -181,13 +181,40 @@ struct ServiceLifeTests {
         #expect(access(options.socketPath ?? "", F_OK) != 0)
     }
 
+    @Test("sockets that systemd has opened are taken as they are, and are not removed at the end")
+    func inherited() throws {
+        let folder = "/tmp/rs-\(UUID().uuidString.prefix(8))"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let unix = try ServiceSocket.unix(path: folder + "/r.sock")
+        let tcp = try ServiceSocket.tcp(host: "127.0.0.1", port: 0)
+        let environment = ["LISTEN_FDS": "3", "LISTEN_PID": String(getpid())]
+        // systemd holds no lock of ours; here the first one does.
+        #expect(dup2(unix.descriptor, 300) == 300 && dup2(tcp.descriptor, 301) == 301 && dup2(0, 302) == 302)
+        defer { for descriptor in Int32(300)...302 { close(descriptor) } }
+        let error = #expect(throws: RouterError.self) { try ServiceSocket.inherited(environment, from: 300) }
+        #expect(error?.message.contains("running already") == true)
+        let kept = folder + "/kept"
+        #expect(link(folder + "/r.sock", kept) == 0)
+        unix.remove()
+        #expect(rename(kept, folder + "/r.sock") == 0)
+        let found = try ServiceSocket.inherited(environment, from: 300)
+        #expect(found.map(\.place) == [unix.place, tcp.place])
+        for socket in found { socket.remove() }
+        #expect(access(folder + "/r.sock", F_OK) == 0)
+        close(unix.descriptor)
+        close(tcp.descriptor)
+    }
+
     @Test("sockets that systemd has not opened for this process are left alone")
-    func notInherited() {
+    func notInherited() throws {
         for environment in [
             [:], ["LISTEN_FDS": "1"], ["LISTEN_FDS": "1", "LISTEN_PID": "1"],
             ["LISTEN_FDS": "x", "LISTEN_PID": String(getpid())], ["LISTEN_FDS": "0", "LISTEN_PID": String(getpid())],
             ["LISTEN_FDS": "-3", "LISTEN_PID": String(getpid())],
             ["LISTEN_FDS": "999", "LISTEN_PID": String(getpid())],
-        ] { #expect(ServiceSocket.inherited(environment).isEmpty) }
+        ] {
+            let sockets = try ServiceSocket.inherited(environment)
+            #expect(sockets.isEmpty)
+        }
     }
 }
