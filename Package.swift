@@ -38,6 +38,7 @@ let package = Package(
         .library(name: "RouteModel", targets: ["RouteModel"]),
         .library(name: "RouteBackend", targets: ["RouteBackend"]),
         .library(name: "RouterCore", targets: ["RouterCore"]),
+        .library(name: "RouterStore", targets: ["RouterStore"]),
         .library(name: "RouterDaemon", targets: ["RouterDaemon"]),
         .library(name: "RouterAPI", targets: ["RouterAPI"]),
         .library(name: "SceneScript", targets: ["SceneScript"]),

@@ -5,7 +5,7 @@ public struct QueueItem: Codable, Sendable, Hashable, Identifiable {
     /// The bytes that `custom` may be of.
     public static let maximumCustomBytes = 16 * 1024
 
-    private struct Fields: Codable, Hashable {
+    @usableFromInline struct Fields: Codable, Hashable, Sendable {
         var id: ItemID
         var source: MediaSource
         var metadata: MediaMetadata
@@ -19,12 +19,12 @@ public struct QueueItem: Codable, Sendable, Hashable, Identifiable {
         var custom: String?
     }
 
-    private final class Content: Sendable {
+    @usableFromInline final class Content: Sendable {
         let fields: Fields
         init(_ fields: Fields) { self.fields = fields }
     }
 
-    private var content: Content
+    @usableFromInline var content: Content
 
     public init(
         id: ItemID, source: MediaSource, metadata: MediaMetadata = MediaMetadata(), start: MediaTime = .zero,
@@ -48,7 +48,7 @@ public struct QueueItem: Codable, Sendable, Hashable, Identifiable {
     public func hash(into hasher: inout Hasher) { content.fields.hash(into: &hasher) }
 
     /// Tells copies of one value, cheaply: equal items may have several, items that differ never one.
-    package var identity: ObjectIdentifier { ObjectIdentifier(content) }
+    @inlinable package var identity: ObjectIdentifier { ObjectIdentifier(content) }
 
     private func with(_ change: (inout Fields) -> Void) -> Content {
         var fields = content.fields

@@ -24,6 +24,20 @@ let package = Package(
                 .enableUpcomingFeature("MemberImportVisibility"),
             ]),
         .executableTarget(
+            name: "QueueBenchmarks",
+            dependencies: [
+                .product(name: "RouteModel", package: "router"),
+                .product(name: "RouteBackend", package: "router"),
+                .product(name: "RouterCore", package: "router"),
+                .product(name: "RouterStore", package: "router"),
+                .product(name: "RouterTestKit", package: "router"),
+            ],
+            swiftSettings: [
+                .swiftLanguageMode(.v6),
+                .enableUpcomingFeature("ExistentialAny"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+            ]),
+        .executableTarget(
             name: "AirPlayBenchmarks",
             dependencies: [
                 .product(name: "AirPlay", package: "router"),

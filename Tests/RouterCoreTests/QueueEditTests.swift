@@ -332,7 +332,11 @@ struct QueueEditTests {
             let full = RouterError(.storage, "the disk is full", hint: "Free some space")
             await house.store.refusesQueues(with: full)
             let session = try await house.play(["one", "two"], in: ["Lounge"]).id
-            for name in ["three", "four", "five"] { _ = try await edit(.append([name]), house) }
+            for name in ["three", "four", "five"] {
+                _ = try await edit(.append([name]), house)
+                let writes = await house.store.queueWrites
+                #expect(await house.turn(seconds: 2) { await house.store.queueWrites > writes })
+            }
             _ = try await command(.next, house)
             #expect(await house.session()?.media == .playing)
             #expect(await house.session()?.queue.items.count == 5)
@@ -340,7 +344,7 @@ struct QueueEditTests {
             #expect(await house.store.queue(session: session) == nil)
             await house.store.refusesQueues(with: nil)
             let last = try await edit(.undo, house)
-            #expect(await house.store.queue(session: session) == last)
+            #expect(await house.turn(seconds: 2) { await house.store.queue(session: session) == last })
             #expect(await notices.count { $0.message == full.message } == 1)
         }
     }

@@ -120,9 +120,10 @@ struct RouterStoreFileTests {
         // The header, the schema's pages and the roots stay whole: opening sees nothing.
         let handle = try #require(FileHandle(forUpdatingAtPath: folder.file))
         let size = try handle.seekToEnd()
-        try #require(Int(size) > root * 4096)
-        try handle.seek(toOffset: UInt64(root * 4096))
-        try handle.write(contentsOf: Data(repeating: 0xEE, count: Int(size) - root * 4096))
+        let first = (root + 2) * 4096
+        try #require(Int(size) > first)
+        try handle.seek(toOffset: UInt64(first))
+        try handle.write(contentsOf: Data(repeating: 0xEE, count: Int(size) - first))
         try handle.close()
 
         store = try RouterStore(path: folder.file)

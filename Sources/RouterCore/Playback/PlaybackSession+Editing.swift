@@ -53,8 +53,8 @@ extension PlaybackSession {
             } else {
                 try await feedAnew(edit.edit)
             }
+            // Written soon, and not waited for: many edits in a row become one write.
             await publish()
-            await remember()
             fillWindows()
             return queue.snapshot
         }
@@ -149,7 +149,6 @@ extension PlaybackSession {
         }
         try await feedAnew()
         await publish()
-        await remember()
         fillWindows()
         return .succeeded
     }
@@ -165,7 +164,6 @@ extension PlaybackSession {
             _ = try? await call(index, session) { try await $0.perform(.setRepeat(.off)) }
         }
         await publish()
-        await remember()
         fillWindows()
         return .succeeded
     }

@@ -72,8 +72,9 @@ extension Array where Element == QueueItem {
 
     /// Takes these very items out.
     mutating func remove(all gone: [QueueItem]) {
-        guard gone.count > 1 else {
-            if let only = gone.first, let place = place(of: only) { remove(at: place) }
+        // A few are found sooner one by one than all are looked up in a set.
+        guard gone.count > 16 else {
+            for item in gone { place(of: item).map { _ = remove(at: $0) } }
             return
         }
         let identities = Set(gone.map(\.identity))
