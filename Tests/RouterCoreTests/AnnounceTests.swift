@@ -115,7 +115,7 @@ struct AnnounceTests {
                 #expect(Self.loads(session) == 1)
             }
             #expect(await house.engine.sessions().isEmpty)
-            #expect(try await house.store.sessionsToRejoin().isEmpty)
+            #expect(await house.store.sessionsToRejoin().isEmpty)
             #expect(house.media.withdrawn.count == 1)
         }
     }

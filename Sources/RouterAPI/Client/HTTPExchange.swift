@@ -35,7 +35,12 @@ struct HTTPExchange: Sendable {
     ) async throws {
         let channel = try await connect()
         try await channel.executeThenClose { inbound, outbound in
-            try await send(request, to: outbound)
+            do {
+                try await send(request, to: outbound)
+            } catch {
+                // It may have been answered, and the connection closed, before it was all sent: then the answer counts.
+                try Task.checkCancellation()
+            }
             for try await answer in inbound {
                 switch answer {
                 case .head(let answer):
@@ -87,9 +92,8 @@ struct HTTPExchange: Sendable {
         if request.body != nil || request.method != "GET" {
             head.headers.add(name: "Content-Length", value: String(request.body?.count ?? 0))
         }
-        try await outbound.write(.head(head))
-        if let body = request.body { try await outbound.write(.body(ByteBuffer(bytes: body))) }
-        try await outbound.write(.end(nil))
+        let body = request.body.map { [HTTPPart<HTTPRequestHead, ByteBuffer>.body(ByteBuffer(bytes: $0))] } ?? []
+        try await outbound.write(contentsOf: [.head(head)] + body + [.end(nil)])
     }
 
     private func connect() async throws -> Connection {

@@ -71,15 +71,13 @@ struct APIResponder: Sendable {
         let path = String(parts.first ?? "/")
         let found: (operation: APIOperation, values: [String])
         switch RouteTable.match(method: request.method.rawValue, path: path) {
-        case .operation(let operation, let values): found = (operation, values)
-        case .otherMethods(let methods):
-            var answer = APIAnswer(
-                Problem(
-                    RequestGuard.error(
-                        .requestNotFound, "\(request.method.rawValue.prefix(16)) is not possible at this path",
-                        "Use \(methods.joined(separator: " or "))"), status: 405))
-            answer.fields[.allow] = methods.joined(separator: ", ")
-            return .whole(answer)
+        case .operation(let operation, let values):
+            // A stream has no head without its body.
+            guard operation.id != .followEvents || request.method == .get else {
+                return .whole(Self.otherMethods(request, ["GET"]))
+            }
+            found = (operation, values)
+        case .otherMethods(let methods): return .whole(Self.otherMethods(request, methods))
         case .nothing:
             throw RequestGuard.error(
                 .requestNotFound, "there is nothing at “\(path.prefix(128))”",
@@ -92,6 +90,16 @@ struct APIResponder: Sendable {
             reader: reader)
         if found.operation.id == .followEvents { return try await subscribe(call, channel) }
         return .whole(try await done(call))
+    }
+
+    private static func otherMethods(_ request: Request, _ methods: [String]) -> APIAnswer {
+        var answer = APIAnswer(
+            Problem(
+                RequestGuard.error(
+                    .requestNotFound, "\(request.method.rawValue.prefix(16)) is not possible at this path",
+                    "Use \(methods.joined(separator: " or "))"), status: 405))
+        answer.fields[.allow] = methods.joined(separator: ", ")
+        return answer
     }
 
     private static func tooMany(_ seconds: Int) -> APIAnswer {
@@ -174,11 +182,14 @@ struct APIResponder: Sendable {
                     scope: .command, retry: .later), status: 409)
         case .new: break
         }
-        return try await doneAsPreferred(call) {
+        let answer = try await doneAsPreferred(call) {
             let answer = await self.answer(call)
             await keys.end(whole, answer)
             return answer
         }
+        // It was not begun.
+        if answer.status == 429 { await keys.forget(whole) }
+        return answer
     }
 
     private func answer(_ call: APICall) async -> APIAnswer {

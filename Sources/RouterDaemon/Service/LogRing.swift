@@ -50,12 +50,13 @@ final class LogRing: LogSink {
         }.suffix(limit)
     }
 
-    /// A logger that writes where the given one does, and here from `notice` on.
+    /// A logger that writes where the given one does, and here too: from `info` on, or whatever else the given one takes.
     func teed(_ logger: Logger) -> Logger {
         var teed = logger
         teed.handler = TeeLogHandler(
             first: logger.handler,
-            second: ComponentLogHandler(filter: LogFilter([], otherwise: .info), sink: self))
+            second: ComponentLogHandler(
+                filter: LogFilter([], otherwise: min(.info, logger.handler.logLevel)), sink: self))
         return teed
     }
 }

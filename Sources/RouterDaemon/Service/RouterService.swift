@@ -15,7 +15,7 @@ public enum RouterService {
     /// is asked for without a token.
     public static func run(_ setup: RouterSetup, _ options: ServiceOptions) async throws {
         // Before anything is opened: a daemon that is refused must not have touched the store of the one that runs.
-        let sockets = try open(options)
+        let sockets = try open(options) { setup.say($0) }
         let logs = LogRing()
         var setup = setup
         setup.logger = logs.teed(setup.logger)
@@ -44,7 +44,9 @@ public enum RouterService {
     // MARK: Listening
 
     /// Throws `configuration`.
-    static func open(_ options: ServiceOptions) throws -> [ServiceSocket] {
+    static func open(
+        _ options: ServiceOptions, say: (Notice) -> Void = { _ in }
+    ) throws -> [ServiceSocket] {
         raiseFileLimit()
         // What systemd has opened takes the place of what was asked for.
         var sockets = try ServiceSocket.inherited(options.environment)
@@ -56,7 +58,13 @@ public enum RouterService {
             }
             if case .http(let host, let port) = options.http, !kinds.contains(false) {
                 try requireToken(options, host: host)
-                sockets.append(try ServiceSocket.tcp(host: host, port: port))
+                do {
+                    sockets.append(try ServiceSocket.tcp(host: host, port: port))
+                } catch let error as RouterError where options.httpMayFail && !sockets.isEmpty {
+                    say(
+                        Notice(
+                            .warning, "\(error.message); this daemon is reached by its socket only", hint: error.hint))
+                }
             }
             guard !sockets.isEmpty else {
                 throw RouterError(

@@ -7,7 +7,7 @@ public struct ServiceOptions: Sendable {
     /// The Unix socket, which only this user may use; nil listens on none.
     public var socketPath: String?
     /// Where to listen by TCP; nil does not. Beyond loopback it needs a token.
-    public var http: RouterPlace?
+    public var http: RouterPlace? { didSet { httpMayFail = false } }
     /// What clients that come by TCP have to show; nil lets in whoever reaches the port.
     public var token: APIToken?
     /// Folders whose files may be named by clients that come by TCP. The owner of the socket may name any.
@@ -17,6 +17,8 @@ public struct ServiceOptions: Sendable {
     public var limits = ServiceLimits()
     /// Ends at SIGTERM and SIGINT.
     public var handlesSignals = true
+    /// A port that is taken, by another user's daemon for one, is told and lived with: nobody has asked for it.
+    private(set) var httpMayFail = false
     /// In their place, for a test.
     var endings: AsyncStream<Int32>?
     /// Takes up again what another daemon has left playing.
@@ -47,6 +49,7 @@ public struct ServiceOptions: Sendable {
         var options = ServiceOptions(
             http: .http(host: "127.0.0.1", port: RouterPlace.defaultPort), environment: environment)
         if case .socket(let path) = RouterPlace.defaultSocket(environment: environment) { options.socketPath = path }
+        options.httpMayFail = true
         return options
     }
 }

@@ -67,6 +67,22 @@ struct ServiceLifeTests {
         }
     }
 
+    @Test("the usual port may be another user's: the socket does without it, but for who has asked for it")
+    func portTaken() throws {
+        let first = try ServiceSocket.tcp(host: "127.0.0.1", port: 0)
+        defer { close(first.descriptor) }
+        let folder = "/tmp/rs-\(UUID().uuidString.prefix(8))"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var options = ServiceOptions.usual(environment: ["XDG_RUNTIME_DIR": folder])
+        #expect(options.http == .http(host: "127.0.0.1", port: RouterPlace.defaultPort))
+        #expect(options.socketPath == folder + "/router/router.sock")
+        #expect(options.httpMayFail)
+        options.http = first.place
+        #expect(!options.httpMayFail)
+        #expect(throws: RouterError.self) { try RouterService.open(options) }
+        #expect(access(folder + "/router/router.sock", F_OK) != 0)
+    }
+
     @Test("K1 at its end it leaves alone what goes on without it, and stops what does not")
     func ending() async throws {
         let store = InMemoryStore()
