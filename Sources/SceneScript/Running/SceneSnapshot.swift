@@ -1,7 +1,7 @@
 import RouteModel
 
-/// How things were in some rooms, and the way back (`interfaces.md` 2.1): membership first, then queue and position, then
-/// volume, then play state.
+/// How things were in some rooms, and the way back (`interfaces.md` 2.1): membership first, then queue and position,
+/// then volume, then play state.
 struct SceneSnapshot: Sendable {
     var places: [SceneHouse.Place]
     var sessions: [SessionSnapshot]
