@@ -344,7 +344,15 @@ public actor RouterEngine: RouterControlling {
         return CommandResult(id: report.id, outcome: report.outcome)
     }
 
-    public func sessions() async -> [SessionSnapshot] { snapshots.values.sorted { $0.id < $1.id } }
+    /// As of this instant: what reads a position from one needs no clock.
+    public func sessions() async -> [SessionSnapshot] {
+        let now = clock.now()
+        return snapshots.values.sorted { $0.id < $1.id }.map { snapshot in
+            var snapshot = snapshot
+            snapshot.now = now
+            return snapshot
+        }
+    }
 
     public func end(session: SessionID, reason: EndReason) async throws {
         if !isRunning(session), try await store.sessionsToRejoin().contains(where: { $0.session == session }) {
@@ -354,7 +362,7 @@ public actor RouterEngine: RouterControlling {
     }
 
     public func events() async -> AsyncStream<RouterEvent> {
-        log.reader(beginningWith: .snapshot(routes: list, sessions: snapshots.values.sorted { $0.id < $1.id }))
+        log.reader(beginningWith: .snapshot(routes: list, sessions: await sessions()))
     }
 
     // MARK: Choosing

@@ -3,8 +3,8 @@ import Testing
 
 @testable import SceneScript
 
-/// Each file in `Broken` with what is told of it, as text. `ROUTER_WRITE_GENERATED=1` writes the expected text anew, to be
-/// read before it is committed.
+/// Each file in `Broken` with what is told of it, as text. `ROUTER_WRITE_GENERATED=1` writes the expected text anew, to
+/// be read before it is committed.
 @Suite struct BrokenScenesTests {
     private static let folder = repository.appending(path: "Tests/SceneScriptTests/Broken")
 

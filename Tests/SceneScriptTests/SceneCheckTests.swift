@@ -42,7 +42,8 @@ import Testing
             "- run_scene: bad.yaml\n- run_scene: none.yaml\n- run_scene: {path: good.yaml, set: {level: 5}}\n"
                 + "- {play: a.mp3, target: [kitchen, bath]}")
         let good =
-            "version: 1\nname: G\nvars:\n  level: {type: level, default: 5%}\ntargets: {k: Kitchen}\nsteps:\n  - volume: $level\n"
+            "version: 1\nname: G\nvars:\n  level: {type: level, default: 5%}\ntargets: {k: Kitchen}\n"
+            + "steps:\n  - volume: $level\n"
         let check = await check(
             text, files: ["/scenes/bad.yaml": "version: 1\nname: B\nsteps:\n  - pley: x\n", "/scenes/good.yaml": good],
             others: { _ in true })

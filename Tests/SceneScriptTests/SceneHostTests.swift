@@ -278,7 +278,7 @@ import Testing
             scene(
                 """
                 - {play: a.mp3, target: kitchen}
-                - {snapshot: s, target: [kitchen, bath]}
+                - {snapshot: s, target: kitchen}
                 - {group: {join: bath}, target: kitchen}
                 - restore: s
                 """))

@@ -98,7 +98,8 @@ import Testing
         let head = "defaults: {timeout: 7s, on_error: continue}\n"
         let (scene, diagnostics) = parse(
             SceneScriptTests.scene(
-                "- {play: a.mp3, target: kitchen}\n- {delay: 1h}\n- {stop: , target: bath, timeout: 2s, on_error: stop}",
+                "- {play: a.mp3, target: kitchen}\n- {delay: 1h}\n"
+                    + "- {stop: , target: bath, timeout: 2s, on_error: stop}",
                 head: head))
         #expect(diagnostics.isEmpty, "\(diagnostics)")
         let steps = try #require(scene).steps
@@ -121,7 +122,10 @@ import Testing
             """
             - {play: {media: $music, shuffle: $mixed}, target: kitchen}
             - {volume: $loud, target: bath}
-            - {repeat: {times: $often, until: kitchen.position > $long or kitchen.item == $music, steps: [{log: $price}]}}
+            - repeat:
+                times: $often
+                until: kitchen.position > $long or kitchen.item == $music
+                steps: [{log: $price}]
             - {log: $$music}
             """, head: head)
         let (scene, diagnostics) = parse(text, values: ["loud": "55%", "often": "4"])

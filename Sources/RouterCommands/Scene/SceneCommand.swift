@@ -26,8 +26,8 @@ struct SceneCheckCommand: AsyncParsableCommand {
         commandName: "check",
         abstract: "Find what is wrong with scenes, all of it at once.",
         discussion: """
-            Each finding has its place, the line and a cure; -o json gives the same for editors. Rooms are looked for on \
-            the network; --offline leaves that out. The exit status is 65 where there are errors.
+            Each finding has its place, the line and a cure; -o json gives the same for editors. Rooms are looked for \
+            on the network; --offline leaves that out. The exit status is 65 where there are errors.
 
               router scene check Samples/Scenes/*.yaml
               router scene check party.yaml --offline --strict

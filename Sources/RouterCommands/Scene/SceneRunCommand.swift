@@ -10,11 +10,12 @@ struct SceneRunCommand: AsyncParsableCommand {
         commandName: "run",
         abstract: "Run a scene, and tell what becomes of each step.",
         discussion: """
-            The daemon runs it where there is one, and goes on when the terminal is closed; else this command does. Ctrl-C \
-            twice cancels it: what it says under “finally” is done still, within ten seconds; once more ends that too.
+            The daemon runs it where there is one, and goes on when the terminal is closed; else this command does. \
+            Ctrl-C twice cancels it: what it says under “finally” is done still, within ten seconds; once more ends \
+            that too.
 
-            The exit status is 0, 8 where a step failed and the scene went on, 1 where one ended it, 65 for a scene with \
-            errors, 124 where one timed out, 130 where it was cancelled.
+            The exit status is 0, 8 where a step failed and the scene went on, 1 where one ended it, 65 for a scene \
+            with errors, 124 where one timed out, 130 where it was cancelled.
 
               router scene run Samples/Scenes/party.yaml
               router scene run follow-me --set to=Kitchen

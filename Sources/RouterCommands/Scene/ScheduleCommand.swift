@@ -9,8 +9,8 @@ struct ScheduleCommand: AsyncParsableCommand {
         commandName: "schedule",
         abstract: "Run scenes at a time of day, or when something happens.",
         discussion: """
-            The daemon keeps schedules, over restarts too. A time that passes while no daemon runs is missed: it is told \
-            and not made up for.
+            The daemon keeps schedules, over restarts too. A time that passes while no daemon runs is missed: it is \
+            told and not made up for.
 
               router schedule add wake-up morning.yaml --at 06:45 --days weekdays
               router schedule add patio party.yaml --appears Patio

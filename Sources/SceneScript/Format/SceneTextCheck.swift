@@ -1,7 +1,8 @@
 /// What is looked at before the composer sees a document: whatever could make it slow or deep.
 ///
-/// The composer shares what an alias stands for, and compares the keys of each map by all that they hold. So an alias is
-/// only taken as a whole value at the end of its line, never within a key, and what it repeats is counted afterwards.
+/// The composer shares what an alias stands for, and compares the keys of each map by all that they hold. So an alias
+/// is only taken as a whole value at the end of its line, never within a key, and what it repeats is counted
+/// afterwards.
 struct SceneTextCheck {
     let findings: SceneFindings
 
@@ -30,9 +31,10 @@ struct SceneTextCheck {
                 })
             else { continue }
             let code = String(line[column].value, radix: 16, uppercase: true)
+            let zeros = String(repeating: "0", count: max(0, 4 - code.count))
             findings.error(
                 "character",
-                "the character U+\(String(repeating: "0", count: max(0, 4 - code.count)))\(code) has no place in a scene",
+                "the character U+\(zeros)\(code) has no place in a scene",
                 at: SceneSpan(line: number + 1, column: column + 1), help: "remove it")
             passes = false
         }
@@ -119,10 +121,15 @@ struct SceneTextCheck {
     private func standsAlone(_ line: [Unicode.Scalar]) -> Bool {
         var view = String.UnicodeScalarView()
         view.append(contentsOf: line)
-        return String(view).wholeMatch(
-            of:
-                /(?:[^*]*[:\-][ \t]+|[ \t]*)(?:\*[^\s,\[\]{}:]+|\[[ \t]*\*[^\s,\[\]{}:]+(?:[ \t]*,[ \t]*\*[^\s,\[\]{}:]+)*[ \t]*\])[ \t]*(?:#.*)?/
-        ) != nil
+        let shape =
+            #/
+            (?: [^*]* [:\-] [\ \t]+ | [\ \t]* )                      # what comes before
+            (?: \*[^\s,\[\]{}:]+                                     # one alias
+              | \[ [\ \t]* \*[^\s,\[\]{}:]+                          # or several in brackets
+                (?: [\ \t]*,[\ \t]* \*[^\s,\[\]{}:]+ )* [\ \t]* \] )
+            [\ \t]* (?: \#.* )?
+            /#
+        return String(view).wholeMatch(of: shape) != nil
     }
 
     /// Whether the next line with anything on it closes a bracket, or makes a key of what came before.

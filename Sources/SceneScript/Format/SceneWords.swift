@@ -6,8 +6,8 @@ enum SceneWords {
             let parts = text.split(separator: ":")
             let units = parts.count == 2 ? ["m", "s"] : ["h", "m", "s"]
             if parts.count <= 3 {
-                return
-                    "write “\(zip(parts, units).map { "\($0)\($1)" }.joined())”: a clock's form could be read in two ways"
+                let words = zip(parts, units).map { "\($0)\($1)" }.joined()
+                return "write “\(words)”: a clock's form could be read in two ways"
             }
         }
         return "write one such as 90s, 1m30s or 250ms, of a day at most"

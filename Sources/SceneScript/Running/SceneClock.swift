@@ -62,8 +62,8 @@ struct LocalTime: Equatable {
     /// 1 is Monday, 7 Sunday; the first of January 1970 was a Thursday.
     var weekday: Int { ((daysSince1970 + 3) % 7 + 7) % 7 + 1 }
 
-    /// Seconds since 1970 when the zone's clocks show this for the first time. Where they leap over it, the instant of the
-    /// leap.
+    /// Seconds since 1970 when the zone's clocks show this for the first time. Where they leap over it, the instant of
+    /// the leap.
     func instant(zone: TimeZone) -> Double {
         let local = Double(daysSince1970 * 86_400 + minutes * 60)
         let before = Double(Self.offset(local - 86_400, zone))

@@ -2,8 +2,8 @@ import RouteModel
 
 /// Runs scenes on a router, several at once, and keeps schedules.
 ///
-/// Scenes and schedules are only under way while `run` is; `shutdown` ends them in order. Scenes that want the same room
-/// go one after the other, or the later one is refused, as it says itself (`when_busy`).
+/// Scenes and schedules are only under way while `run` is; `shutdown` ends them in order. Scenes that want the same
+/// room go one after the other, or the later one is refused, as it says itself (`when_busy`).
 public actor SceneHost: SceneControlling, SceneScheduling {
     typealias Job = @Sendable () async -> Void
 

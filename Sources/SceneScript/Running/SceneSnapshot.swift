@@ -1,7 +1,7 @@
 import RouteModel
 
-/// How things were in some rooms, and the way back (`interfaces.md` 2.1): membership first, then queue and position, then
-/// volume, then play state.
+/// How things were in some rooms, and the way back (`interfaces.md` 2.1): membership first, then queue and position,
+/// then volume, then play state.
 struct SceneSnapshot: Sendable {
     var places: [SceneHouse.Place]
     var sessions: [SessionSnapshot]
@@ -60,9 +60,10 @@ struct SceneRestoring: Sendable {
         // What plays where nothing played goes. A session that is to be played anew takes its rooms itself.
         let wanted = Set(snapshot.sessions.filter(Self.hadContent).flatMap(Self.names))
         for now in await router.sessions() {
-            let original = snapshot.sessions.first { $0.id == now.id }.map(Self.names) ?? []
-            let names = SceneHouse.members(of: now, in: snapshot.places).names
-            let strangers = names.filter { !original.contains($0) && !wanted.contains($0) }
+            let original = snapshot.sessions.first { $0.id == now.id }.map(Self.names)
+            // Whoever has joined since goes, wherever that is; of what began since, only these rooms do.
+            let names = original == nil ? SceneHouse.members(of: now, in: snapshot.places).names : Self.names(now)
+            let strangers = names.filter { original?.contains($0) != true && !wanted.contains($0) }
             guard !strangers.isEmpty else { continue }
             if strangers.count == Self.names(now).count {
                 try await router.end(session: now.id, reason: .stop)

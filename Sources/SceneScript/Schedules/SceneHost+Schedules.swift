@@ -176,10 +176,11 @@ extension SceneHost {
 
     private func tellMissed(_ schedule: SceneSchedule, _ minutes: Int, times: Int = 1) async {
         let often = times > 1 ? " \(times) times" : ""
+        let which = "the schedule “\(schedule.id)” at \(SceneValues.clock(minutes))"
         await tell(
             Notice(
                 .warning,
-                "the schedule “\(schedule.id)” at \(SceneValues.clock(minutes)) was missed\(often): the router was not running then, or the clock jumped",
+                "\(which) was missed\(often): the router was not running then, or the clock jumped",
                 hint: "Run it now with “router scene run \(schedule.scene.path)”"))
     }
 

@@ -12,8 +12,8 @@ enum ScheduleTimes {
     /// Days that are looked back over, at most.
     private static let window = 8
 
-    /// The times after `last` and until `now`, oldest first. Where clocks leap over a time, it comes with the leap; where
-    /// they show it twice, it comes once.
+    /// The times after `last` and until `now`, oldest first. Where clocks leap over a time, it comes with the leap;
+    /// where they show it twice, it comes once.
     static func due(minutes: Int, days: [Int], after last: Double, until now: Double, zone: TimeZone) -> [Due] {
         guard last < now else { return [] }
         let end = LocalTime(wall: now, zone: zone).daysSince1970
