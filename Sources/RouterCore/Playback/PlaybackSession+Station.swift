@@ -1,3 +1,4 @@
+import RouteBackend
 import RouteModel
 
 /// What is known of the station that plays.
