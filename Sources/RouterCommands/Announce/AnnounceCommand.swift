@@ -55,8 +55,9 @@ struct AnnounceCommand: RouterVerb {
 
     private func show(_ report: AnnounceReport, _ context: VerbContext) throws {
         let rows = report.rooms.map { AnnouncedRoom(title: report.title, report: $0) }
-        if context.options.output == .json, options.fields == nil, options.format == nil, !context.options.quiet {
-            context.console.out(try Renderer.json(report))
+        let isDocument = options.output == .json || options.output == .yaml
+        if isDocument, options.fields == nil, options.format == nil, !options.quiet {
+            context.console.out(try Renderer.document(report, options.output))
         } else if context.options.output == .table, options.fields == nil, options.format == nil, !options.quiet {
             for row in rows { context.say(row.sentence) }
         } else {

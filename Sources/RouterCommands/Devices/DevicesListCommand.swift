@@ -66,8 +66,9 @@ struct DevicesListCommand: RouterVerb {
                     Notice(.warning, "\(state.source): \(state.message ?? "not available")", hint: state.hint))
             }
         }
-        if context.options.output == .json, !context.options.quiet, options.fields == nil, options.format == nil {
-            context.console.out(try Renderer.json(list))
+        let isDocument = options.output == .json || options.output == .yaml
+        if isDocument, !options.quiet, options.fields == nil, options.format == nil {
+            context.console.out(try Renderer.document(list, options.output))
         } else if long, !context.options.quiet, context.options.output == .table {
             for route in list.routes { devices.describe(route) }
         } else {

@@ -132,6 +132,15 @@ struct Renderer {
         }
     }
 
+    /// One document in a format for programs, as it is.
+    static func document(_ value: some Encodable, _ format: OutputFormat) throws -> String {
+        switch format {
+        case .yaml: YAMLText.lines(try OutputValue(of: value)).joined(separator: "\n")
+        case .json: try json(value)
+        case .ndjson, .table, .plain: try jsonLine(value)
+        }
+    }
+
     static func json(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -134,8 +134,7 @@ struct PairWizard {
             }
         }
         switch options.output {
-        case .json: options.console.out(try Renderer.json(progress))
-        case .ndjson: options.console.out(try Renderer.jsonLine(progress))
+        case .json, .ndjson, .yaml: options.console.out(try Renderer.document(progress, options.output))
         default:
             guard options.speaks else { break }
             options.console.err("\(Console.clean(progress.prompt)). Its key is kept with the router’s data.")

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import RouteModel
 
 /// The two halves of a pairing, for one person at the device and another at a terminal: the daemon keeps what lies

@@ -170,8 +170,8 @@ struct PlayCommand: AsyncParsableCommand {
     private func explain(_ request: PlayRequest, _ context: VerbContext) async throws -> Int32 {
         let choices = try await context.router.explain(request)
         let console = context.console
-        if options.output == .json {
-            console.out(try Renderer.json(choices))
+        if !options.output.isForPeople {
+            console.out(try Renderer.document(choices, options.output))
             return choices.allSatisfy { $0.chosen != nil } ? 0 : RouterError.Code.unsupported.exitStatus
         }
         for choice in choices {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import RouteModel
 
 struct RoomsCreateCommand: RouterVerb {
@@ -9,7 +10,7 @@ struct RoomsCreateCommand: RouterVerb {
 
               router rooms create "Ground Floor" Kitchen "Living Room TV"
               router rooms create Den "Sonos Den" --prefer airplay --volume-limit 60
-              router rooms create Nursery "Baby Speaker" --quiet 19:00-07:00=20
+              router rooms create Nursery "Baby Speaker" --quiet-hours "19:00-07:00 at 20 %"
             """)
 
     @Argument(help: "What to call the room.")
@@ -28,8 +29,9 @@ struct RoomsCreateCommand: RouterVerb {
     @Option(name: .long, help: ArgumentHelp("The loudest that it may be set to, 0 to 100.", valueName: "level"))
     var volumeLimit: Int?
 
-    @Option(name: .long, help: ArgumentHelp("Quiet hours, and how loud it may be then.", valueName: "22:00-07:00=30"))
-    var quiet: String?
+    @Option(
+        name: .long, help: ArgumentHelp("When it is not to be loud: \"22:00-07:00 at 30 %\".", valueName: "hours"))
+    var quietHours: String?
 
     @Option(
         name: .long,
@@ -46,8 +48,10 @@ struct RoomsCreateCommand: RouterVerb {
         if let volumeLimit, !(0...100).contains(volumeLimit) {
             throw ValidationError("The limit is a number from 0 to 100, not \(volumeLimit).")
         }
-        if let quiet, QuietHours(quiet) == nil {
-            throw ValidationError("“\(quiet)” are no quiet hours. Write 22:00-07:00=30.")
+        do {
+            _ = try quietHours.map { try QuietHours($0) }
+        } catch let error as RouterError {
+            throw ValidationError("\(error.message). \(error.hint ?? "")")
         }
         _ = try offset.map(Self.milliseconds)
     }
@@ -70,7 +74,7 @@ struct RoomsCreateCommand: RouterVerb {
         let room = Room(
             name: name, aliases: alias, devices: devices, via: prefer,
             volumeLimit: volumeLimit.map { VolumePosition(percent: Double($0)) },
-            offsetMilliseconds: try offset.map(Self.milliseconds) ?? 0, quietHours: quiet.flatMap(QuietHours.init),
+            offsetMilliseconds: try offset.map(Self.milliseconds) ?? 0, quietHours: try quietHours.map { try QuietHours($0) },
             stored: true)
         let made = try await context.router.saveRoom(room, replacing: nil)
         try await RoomEdit(context: context).warnOfStrangers(in: made.devices)

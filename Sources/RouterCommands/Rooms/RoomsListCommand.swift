@@ -83,39 +83,11 @@ extension Room: ListDisplayable {
         }
         lines.append("played to by \(via == .auto ? "whatever fits" : via.rawValue)")
         if let volumeLimit { lines.append("never louder than \(volumeLimit.percent) %") }
-        if let quietHours { lines.append("quiet from \(quietHours.text)") }
+        if let quietHours { lines.append("quiet hours \(quietHours)") }
         if offsetMilliseconds != 0 {
             lines.append("heard \(abs(offsetMilliseconds)) ms \(offsetMilliseconds > 0 ? "later" : "earlier")")
         }
         lines.append(playing?.currentItem.map { "playing “\($0.title)”" } ?? "nothing plays there")
         return lines
-    }
-}
-
-extension QuietHours {
-    /// As `--quiet` takes it: `22:00-07:00=30`.
-    init?(_ text: String) {
-        let halves = text.split(separator: "=", omittingEmptySubsequences: false)
-        let times = halves.first?.split(separator: "-", omittingEmptySubsequences: false) ?? []
-        guard halves.count == 2, times.count == 2, let from = Self.minutes(times[0]), let to = Self.minutes(times[1]),
-            let limit = Int(halves[1]), (0...100).contains(limit), from != to
-        else { return nil }
-        self.init(from: from, to: to, limit: VolumePosition(percent: Double(limit)))
-    }
-
-    private static func minutes(_ text: Substring) -> Int? {
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts.allSatisfy({ $0.count == 2 && $0.allSatisfy(\.isASCII) }),
-            let hour = Int(parts[0]), let minute = Int(parts[1]), (0..<24).contains(hour), (0..<60).contains(minute)
-        else { return nil }
-        return hour * 60 + minute
-    }
-
-    var text: String {
-        func clock(_ minutes: Int) -> String {
-            let (hour, minute) = (minutes / 60, minutes % 60)
-            return "\(hour < 10 ? "0" : "")\(hour):\(minute < 10 ? "0" : "")\(minute)"
-        }
-        return "\(clock(from)) to \(clock(to)), then at most \(limit.percent) %"
     }
 }

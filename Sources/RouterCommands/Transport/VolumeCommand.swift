@@ -41,7 +41,8 @@ struct VolumeCommand: RouterVerb {
             { target in
                 // All rooms of a session are its master; one or some of them are each set by itself.
                 let all = target.rooms.map { Set($0) == Set(target.session.members.map(\.name)) } ?? true
-                return (all ? [nil] : target.rooms ?? []).map { change.command(room: $0, fade: fade?.mediaTime) }
+                let rooms: [String?] = all ? [nil] : target.rooms ?? []
+                return rooms.map { change.command(room: $0, fade: fade?.mediaTime) }
             },
             sentence: { report in
                 guard let volume = report.volume else { return "The volume of \(report.place) was set" }
