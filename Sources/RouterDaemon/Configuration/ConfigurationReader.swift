@@ -23,7 +23,7 @@ struct ConfigurationReader {
         // An empty file, or one of comments only.
         guard let root, root.null == nil || root.mapping != nil else { return result }
         let fields = try mapping(
-            root, "the configuration", ["version", "name", "media", "cast", "hint", "devices", "rooms"])
+            root, "the configuration", ["version", "name", "default_room", "media", "cast", "hint", "devices", "rooms"])
         guard let version = fields["version"] else {
             throw error(root, "the configuration has no version", hint: "Begin the file with “version: 1”")
         }
@@ -31,6 +31,7 @@ struct ConfigurationReader {
             throw error(version, "this router reads version 1 of the configuration only", hint: "Write “version: 1”")
         }
         if let name = fields["name"] { result.senderName = try string(name, "name") }
+        if let room = fields["default_room"] { result.defaultRoom = try string(room, "default_room") }
         if let media = fields["media"] { try readMedia(media, into: &result) }
         if let cast = fields["cast"] { result.cast = try self.cast(cast) }
         if let hint = fields["hint"] { result.firstRunHint = try self.hint(hint) }
