@@ -190,14 +190,17 @@ public struct BackendConformance: Sendable {
             try await load(session, seconds: 30)
             try await until("the device plays") { try await harness.device().isPlaying }
             let pressed = LatestValue<[RemoteCommand]>([])
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                // One reader for as long as the session lives.
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                // One reader for as long as the session lives; where there are no buttons it ends at once.
                 group.addTask {
                     for await command in session.deviceCommands() { pressed.update { $0.append(command) } }
+                    return false
                 }
-                group.addTask { try await self.useDevice(session, pressed) }
-                // The reader's end comes with the session's, later.
-                try await group.next()
+                group.addTask {
+                    try await self.useDevice(session, pressed)
+                    return true
+                }
+                while let isDone = try await group.next(), !isDone {}
                 group.cancelAll()
             }
         }
