@@ -115,25 +115,6 @@ extension BackendConformance {
         return seen.value ?? RouteSessionUpdate()
     }
 
-    /// Waits until the device's state or its buttons say so.
-    func heard(
-        _ session: any RouteSession, _ commands: AsyncStream<RemoteCommand>, _ what: String,
-        _ wanted: @escaping @Sendable (RouteSessionUpdate, RemoteCommand?) -> Bool
-    ) async throws {
-        try await within(10, what) {
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { for await update in session.updates() where wanted(update, nil) { return } }
-                group.addTask {
-                    for await command in commands where wanted(RouteSessionUpdate(), command) { return }
-                    // Its buttons are not heard: its state has to say it.
-                    for await _ in AsyncStream(Void.self, { _ in }) {}
-                }
-                await group.next()
-                group.cancelAll()
-            }
-        }
-    }
-
     /// Asks again and again.
     func until(
         _ what: String, within seconds: Double = 10, _ condition: @escaping @Sendable () async throws -> Bool

@@ -189,17 +189,37 @@ public struct BackendConformance: Sendable {
         try await withSession { session in
             try await load(session, seconds: 30)
             try await until("the device plays") { try await harness.device().isPlaying }
-            let commands = session.deviceCommands()
-            if try await harness.turnKnob(to: VolumePosition(0.2)) {
-                try await heard(session, commands, "the knob") { update, command in
-                    if case .setVolume(let level, _)? = command { return abs(level.value - 0.2) < 0.05 }
-                    return abs((update.volume?.level.value ?? 1) - 0.2) < 0.05
+            let pressed = LatestValue<[RemoteCommand]>([])
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                // One reader for as long as the session lives; where there are no buttons it ends at once.
+                group.addTask {
+                    for await command in session.deviceCommands() { pressed.update { $0.append(command) } }
+                    return false
                 }
+                group.addTask {
+                    try await self.useDevice(session, pressed)
+                    return true
+                }
+                while let isDone = try await group.next(), !isDone {}
+                group.cancelAll()
             }
-            if try await harness.pressPause() {
-                try await heard(session, session.deviceCommands(), "the pause button") { update, command in
-                    update.media == .paused || command == .pause || command == .toggle
-                }
+        }
+    }
+
+    private func useDevice(_ session: any RouteSession, _ pressed: LatestValue<[RemoteCommand]>) async throws {
+        if try await harness.turnKnob(to: VolumePosition(0.2)) {
+            try await until("the knob is told") {
+                let volume = try await current(session).volume?.level.value
+                return abs((volume ?? 1) - 0.2) < 0.05
+                    || pressed.value.contains {
+                        if case .setVolume(let level, _) = $0 { abs(level.value - 0.2) < 0.05 } else { false }
+                    }
+            }
+        }
+        if try await harness.pressPause() {
+            try await until("the pause button is told") {
+                try await current(session).media == .paused
+                    || !pressed.value.filter { $0 == .pause || $0 == .toggle }.isEmpty
             }
         }
     }

@@ -49,10 +49,13 @@ struct QueueEditTests {
             let changes = try await house.engine.queueChanges(session: nil, since: copy.version)
             #expect(changes.whole == nil && changes.base == copy.version)
             copy.apply(changes)
-            #expect(copy == (await house.session()?.queue))
+            // But for titles that are learnt in this moment.
+            let now = try #require(await house.session()?.queue)
+            #expect(copy.version == now.version && copy.items.map(\.id) == now.items.map(\.id))
+            #expect(copy.current == now.current)
             #expect(copy.failurePolicy == .retry(3))
             let unknown = try await house.engine.queueChanges(session: nil, since: 0)
-            #expect(unknown.whole == (await house.session()?.queue))
+            #expect(unknown.whole?.items.map(\.id) == now.items.map(\.id))
         }
     }
 
@@ -344,7 +347,9 @@ struct QueueEditTests {
             #expect(await house.store.queue(session: session) == nil)
             await house.store.refusesQueues(with: nil)
             let last = try await edit(.undo, house)
-            #expect(await house.turn(seconds: 2) { await house.store.queue(session: session) == last })
+            // Titles may be learnt meanwhile.
+            #expect(await house.turn(seconds: 2) { await house.store.queue(session: session)?.version == last.version })
+            #expect(await house.store.queue(session: session)?.items.map(\.id) == last.items.map(\.id))
             #expect(await notices.count { $0.message == full.message } == 1)
         }
     }

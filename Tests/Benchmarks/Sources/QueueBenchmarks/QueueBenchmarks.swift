@@ -18,10 +18,9 @@ enum QueueBenchmarks {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appending(path: "router.sqlite").path
-        var figures: [String] = []
-        let session = try await Bench(store: try RouterStore(path: path)).run { bench in
-            try await bench.edits(&figures)
-        }
+        let edited = try await Bench(store: try RouterStore(path: path)).run { try await $0.edits() }
+        let session = edited.session
+        var figures = edited.figures
         // As a process that comes up does it, with a store that has read nothing yet.
         let began = now()
         let store = try RouterStore(path: path)
@@ -73,8 +72,9 @@ struct Bench: Sendable {
         }
     }
 
-    /// Gives the session, which is left playing.
-    func edits(_ figures: inout [String]) async throws -> SessionID {
+    /// Gives the session, which is left playing, and what edits of its queue cost.
+    func edits() async throws -> (session: SessionID, figures: [String]) {
+        var figures: [String] = []
         let session = try await engine.play(PlayRequest(what: ["/music"], rooms: ["Lounge"]))
         let ids = session.queue.items.map(\.id)
         let one = ["/one more.flac"]
@@ -93,7 +93,7 @@ struct Bench: Sendable {
             })
         figures.append(
             try await measure("insert while shuffled") { _ in _ = try await edit(.playNext(one)) })
-        return session.id
+        return (session.id, figures)
     }
 
     private func edit(_ edit: QueueEdit) async throws -> QueueSnapshot {
