@@ -289,6 +289,7 @@ extension PlaybackSession {
                 }
                 started = true
                 await tryOthersAgain()
+                await recallVolumes()
                 keepPlace()
                 await remember()
                 await publish()
