@@ -25,7 +25,7 @@ extension RouterEngine {
     public func leave(session id: SessionID?, rooms: [String]) async throws -> SessionSnapshot {
         guard !rooms.isEmpty else { throw Self.noRoom(to: "leave") }
         let session = try chosenSession(id)
-        try await session.leave(rooms: rooms)
+        try await session.leave(rooms: names(meantBy: rooms))
         return await session.snapshot()
     }
 

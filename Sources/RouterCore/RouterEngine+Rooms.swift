@@ -177,6 +177,28 @@ extension RouterEngine {
 
     // MARK: What a person means
 
+    /// A command with the room's own name in place of an alias.
+    func named(_ command: RemoteCommand) -> RemoteCommand {
+        func name(_ room: String) -> String { configuredRooms.first { $0.isCalled(room) }?.name ?? room }
+        return switch command {
+        case .setVolume(let level, let room): .setVolume(level, room: room.map(name))
+        case .stepVolume(let step, let room): .stepVolume(step, room: room.map(name))
+        case .mute(let muted, let room): .mute(muted, room: room.map(name))
+        case .setStreamVolume(let level, let room): .setStreamVolume(level, room: room.map(name))
+        case .trim(let trim, let room): .trim(trim, room: name(room))
+        case .fade(let level, let time, let room): .fade(to: level, over: time, room: room.map(name))
+        default: command
+        }
+    }
+
+    /// The names of rooms that go by aliases or groups: what a session knows its rooms by.
+    func names(meantBy selectors: [String]) -> [String] {
+        selectors.flatMap { selector in
+            group(meantBy: selector)?.rooms
+                ?? [configuredRooms.first { $0.isCalled(selector) }?.name ?? selector]
+        }
+    }
+
     /// The rooms that a request means: by name, alias, id or the unique beginning of one, by a group's name
     /// (`@group:NAME`, or `NAME` where no room has it), all that are there (`@all`), or those where something plays
     /// (`@active`). A name not known yet is waited for.

@@ -119,13 +119,14 @@ extension RouterEngine {
     private func shrink(
         _ session: PlaybackSession, _ source: TransferSource, _ request: TransferRequest
     ) async throws -> TransferResult {
-        let staying = try await session.rooms(without: request.rooms)
+        let names = names(meantBy: request.rooms)
+        let staying = try await session.rooms(without: names)
         guard !staying.isEmpty else {
             throw RouterError(
                 .unavailable, "it would play nowhere then", hint: "Stop it, or name fewer rooms", scope: .command)
         }
         let plan = TransferPlan(members: [], losses: [], rooms: staying)
-        if !request.preflight { try await session.leave(rooms: request.rooms) }
+        if !request.preflight { try await session.leave(rooms: names) }
         return await result(of: session, source, plan, .load)
     }
 

@@ -327,6 +327,7 @@ public actor RouterEngine: RouterControlling {
         _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin
     ) async throws -> CommandResult {
         let target = try chosenSession(session)
+        let command = named(command)
         var report = CommandReport(
             id: .random(), session: target.id, command: command, origin: origin, outcome: .accepted)
         do {

@@ -48,7 +48,14 @@ struct RoomTests {
             #expect(room.routes.count == 2)
             #expect(room.stored == true && !room.configured)
             #expect(try await names(house) == ["Kitchen", "TV"])
+            await refuses(.routeNotFound, "nothing is playing") {
+                _ = try await house.engine.perform(
+                    .setVolume(VolumePosition(0.3), room: "cooking"), session: nil, origin: .cli)
+            }
             let session = try await house.play(["one"], in: ["cooking"])
+            let set = try await house.engine.perform(
+                .setVolume(VolumePosition(0.3), room: "cooking"), session: nil, origin: .cli)
+            #expect(set.outcome == .succeeded)
             #expect(session.members.map(\.name).sorted() == ["Kitchen (Speaker A)", "Kitchen (Speaker B)"])
             #expect(session.members.allSatisfy { $0.volume?.level.value == 0.4 })
             _ = try await house.engine.saveGroup(
@@ -147,6 +154,8 @@ struct RoomTests {
                 ])
             #expect(try await house.engine.targets(["@active"]).map(\.name) == ["Study", "Speaker A"])
             #expect(try await house.engine.targets(["@all"]).map(\.name) == ["Study", "Speaker A", "Speaker B"])
+            let left = try await house.engine.leave(session: nil, rooms: ["OFFICE"])
+            #expect(left.members.map(\.name) == ["Speaker A"])
             await refuses(.routeNotFound, "did you mean “Down”") { _ = try await house.engine.targets(["@group:Dwn"]) }
             await refuses(.routeNotFound, "@kitchen") { _ = try await house.engine.targets(["@kitchen"]) }
             await refuses(.routeNotFound, "Attic") {

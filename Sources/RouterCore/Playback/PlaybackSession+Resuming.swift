@@ -290,6 +290,7 @@ extension PlaybackSession {
                 started = true
                 await resumeHistory()
                 await tryOthersAgain()
+                await recallVolumes()
                 keepPlace()
                 await remember()
                 await publish()

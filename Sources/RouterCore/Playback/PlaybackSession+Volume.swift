@@ -411,6 +411,18 @@ extension PlaybackSession {
 
     // MARK: At the start
 
+    /// After a restart: a device that does not say how loud it is is as loud as it was last told to be.
+    func recallVolumes() async {
+        for index in members.indices where members[index].alive && members[index].volumeCanBeSet {
+            guard members[index].volume == nil, members[index].latest.volume == nil,
+                let known = try? await environment.store.volume(of: members[index].route)
+            else { continue }
+            members[index].volume = known
+            volumes.set(known.level, of: index)
+        }
+        watchQuietHours()
+    }
+
     /// Never touches a volume unasked where the device reports one; where it reports none, sends the remembered one or
     /// a third, since nobody could know what it is.
     ///
