@@ -171,12 +171,9 @@ struct ServiceAbuseTests {
         try await house.live { reached in
             let raw = reached.raw
             let idle = try (0..<3).map { _ in try raw.connected() }
-            #expect(
-                await eventually {
-                    let bytes = try? await raw.exchange(
-                        Array("GET /api/v1/rooms HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
-                    return bytes?.isEmpty == true
-                })
+            // Those have to be taken first; an answer before that is one too.
+            let request = Array("GET /api/v1/rooms HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
+            #expect(await eventually { (try? await raw.exchange(request))?.isEmpty == true })
             for socket in idle { close(socket) }
             #expect(await eventually { (try? await raw.send("GET", "/api/v1/rooms").status) == 200 })
         }
