@@ -131,6 +131,12 @@ struct EventFollower: Sendable {
                     for event in try decoder.push(bytes) { try take(event, &progress, tell) }
                     return true
                 })
+        } catch let choice as GivenUp {
+            throw choice
+        } catch is DecodingError, is ServerSentEventDecoder.TooLarge {
+            throw RouterError(
+                .protocolViolation, "the daemon's events cannot be read",
+                hint: "Run the daemon and this command in the same version")
         } catch {
             throw HTTPExchange.translated(error, client.place)
         }

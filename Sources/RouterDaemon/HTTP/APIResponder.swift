@@ -143,8 +143,6 @@ struct APIResponder: Sendable {
             }
             group.addTask {
                 try await clock.sleep(nanoseconds: seconds * 1_000_000_000)
-                // Reading is not called back: only the connection's end ends it.
-                channel.close(promise: nil)
                 return nil
             }
             defer { group.cancelAll() }

@@ -50,10 +50,10 @@ struct SchemathesisTests {
                     "--config-file", configuration.path, "run", "http://127.0.0.1:\(reached.port)/api/v1/openapi.json",
                     "--phases",
                     Self.isLong ? "coverage,fuzzing,stateful" : "coverage,fuzzing", "--max-examples",
-                    Self.isLong ? "200" : "10", "--checks", Self.checks, "--seed", "5", "--generation-database",
+                    Self.isLong ? "30" : "10", "--checks", Self.checks, "--seed", "5", "--generation-database",
                     ":memory:", "--exclude-operation-id", "followEvents", "--suppress-health-check", "all",
                     "--warnings", "off", "--request-timeout", "30", "--no-color",
-                ])
+                ] + (Self.isLong ? ["--max-time", "200"] : []))
             #expect(outcome.status == 0, "\(Self.shortened(outcome.output))\n\(outcome.errors.suffix(2000))")
             #expect(try await reached.client.status().pid == Int(getpid()), "it is still there")
         }

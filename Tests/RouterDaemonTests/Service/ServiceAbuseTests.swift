@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import RouteModel
 import RouterAPI
 import RouterTestKit
@@ -161,6 +162,41 @@ struct ServiceAbuseTests {
             let answer = try await reached.raw.send("GET", "/api/v1/rooms")
             #expect(answer.fields["retry-after"].flatMap { Int($0) } ?? 0 > 0)
             #expect(try await reached.client.rooms(settle: false).count == 3, "others are not held up")
+        }
+    }
+
+    @Test("connections beyond the limit are closed at once, and there is room again when others go")
+    func connections() async throws {
+        let house = try ServiceHouse { options, _ in options.limits.connections = 3 }
+        try await house.live { reached in
+            let raw = reached.raw
+            let idle = try (0..<3).map { _ in try raw.connected() }
+            // Those have to be taken first; an answer before that is one too.
+            let request = Array("GET /api/v1/rooms HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
+            #expect(await eventually { (try? await raw.exchange(request))?.isEmpty == true })
+            for socket in idle { close(socket) }
+            #expect(await eventually { (try? await raw.send("GET", "/api/v1/rooms").status) == 200 })
+        }
+    }
+
+    @Test("a body that does not come is not waited for, nor is a request")
+    func slow() async throws {
+        let house = try ServiceHouse { options, _ in
+            options.limits.bodySeconds = 1
+            options.limits.idleSeconds = 1
+        }
+        try await house.live { reached in
+            let head =
+                "POST /api/v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                + "Content-Length: 100\r\n\r\n{"
+            for text in [head, "GET /api/v1/rooms HTTP/1.1\r\nHo", ""] {
+                // It returns, and not by the client's own limit.
+                let bytes = try await reached.raw.exchange(Array(text.utf8))
+                #expect(
+                    bytes.isEmpty || String(decoding: bytes, as: UTF8.self).hasPrefix("HTTP/1.1 408"),
+                    "\(text.prefix(9))")
+            }
+            #expect(try await reached.client.status().pid == Int(getpid()))
         }
     }
 
