@@ -38,6 +38,7 @@ let package = Package(
         .library(name: "RouteModel", targets: ["RouteModel"]),
         .library(name: "RouteBackend", targets: ["RouteBackend"]),
         .library(name: "RouterCore", targets: ["RouterCore"]),
+        .library(name: "RouterStore", targets: ["RouterStore"]),
         .library(name: "RouterDaemon", targets: ["RouterDaemon"]),
         .library(name: "RouterAPI", targets: ["RouterAPI"]),
         .library(name: "SceneScript", targets: ["SceneScript"]),
@@ -125,6 +126,9 @@ let package = Package(
                 nioPosix, nioHTTP, nioSSL, protobuf, subprocess, logging,
             ]),
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),
+        .target(
+            name: "TemplateBackend", dependencies: ["RouteModel", "RouteBackend"], path: "Samples/TemplateBackend",
+            exclude: ["README.md"], swiftSettings: strict),
 
         // Tests
         .target(
@@ -168,8 +172,16 @@ let package = Package(
         tests("RouterCoreTests", ["RouterCore", "RouteBackend", "RouteModel", "RouterTestKit"]),
         tests("SceneScriptTests", ["SceneScript", "RouteModel", "RouterTestKit"], exclude: ["Broken"]),
         tests("RouterAPITests", ["RouterAPI", "RouteModel", "RouterTestKit", nio, nioPosix, nioHTTP]),
-        tests("MPRISBridgeTests", ["MPRISBridge", "PeerSupport", "RouteModel", "RouterTestKit", "CSystemd"]),
+        tests(
+            "MPRISBridgeTests",
+            ["MPRISBridge", "PeerSupport", "RouteBackend", "RouteModel", "RouterCore", "RouterTestKit", "CSystemd"]),
         tests("RouterStoreTests", ["RouterStore", "RouteModel", grdb]),
+        tests(
+            "ConformanceTests",
+            [
+                "TemplateBackend", "CastBackend", "AirPlayBackend", "AirPlay", "Media", "Pacing", "RouterCore",
+                "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers", logging,
+            ]),
         tests(
             "RouterDaemonTests",
             [

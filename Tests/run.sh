@@ -112,7 +112,7 @@ fi
 bundle=$(swift build --show-bin-path)/routerPackageTests.xctest
 limit=$([ "$long" = yes ] && echo 7200 || echo 2000)
 # Sound in real time, and other people's programs: one at a time, or what is measured is how busy the machine is.
-alone='EndToEndTests|ShairportSync|AirPlay2SessionTests|AirPlay2FaultTests|RAOPFaultTests|CastBackendTests.StreamingTests|CastStreamingSessionTests|CastCyclesTests'
+alone='EndToEndTests|ConformanceTests|ShairportSync|AirPlay2SessionTests|AirPlay2FaultTests|RAOPFaultTests|CastBackendTests.StreamingTests|CastStreamingSessionTests|CastCyclesTests|MPRISBridgeTests.Desktop|MPRISBridgeTests.EngineDesktop|ForeignPlayersTests|SchemathesisTests'
 width=--experimental-maximum-parallelization-width
 status=0
 events=()

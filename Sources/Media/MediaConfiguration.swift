@@ -20,7 +20,7 @@ public struct MediaConfiguration: Sendable {
     public var stallSeconds: Int
     /// Entries that one `expand` gives at most.
     public var maximumEntries: Int
-    /// Bytes of a playlist at most.
+    /// Bytes of a playlist or a feed at most.
     public var maximumPlaylistBytes: Int
     /// Seconds that a probe or an artwork extraction may take.
     public var probeSeconds: Int
@@ -32,7 +32,7 @@ public struct MediaConfiguration: Sendable {
     public init(
         ffmpeg: String = "ffmpeg", ffprobe: String = "ffprobe", serverPort: Int = 7766, bindHost: String? = nil,
         maximumConnections: Int = 512, requestSeconds: Int = 20, stallSeconds: Int = 900,
-        maximumEntries: Int = 10_000, maximumPlaylistBytes: Int = 4 << 20, probeSeconds: Int = 15,
+        maximumEntries: Int = 10_000, maximumPlaylistBytes: Int = 16 << 20, probeSeconds: Int = 15,
         decodeAheadSeconds: Int = 4, retainedSeconds: Int = 6
     ) {
         self.ffmpeg = ffmpeg

@@ -86,17 +86,18 @@ public actor MediaLibrary: MediaPreparing {
     public func expand(_ what: [String], workingDirectory: String) async throws -> ExpandedMedia {
         let ffmpeg = ffmpeg
         let seconds = configuration.probeSeconds
+        let looker = TrackLooker(fetcher: HTTPFetcher(clock: clock), seconds: seconds)
         var expander = MediaExpander(
             workingDirectory: workingDirectory, maximumEntries: configuration.maximumEntries,
-            maximumPlaylistBytes: configuration.maximumPlaylistBytes
-        ) { url, limit in
-            // ffmpeg as an HTTP client: it has TLS, redirects and time limits, and keeps them in its own process.
-            let input = ["-v", "level+error", "-nostdin", "-f", "data"] + (try InputArguments.of(.url(url)))
-            let result = try await ffmpeg.run(
-                input + ["-map", "0", "-c", "copy", "-f", "data", "pipe:1"], outputLimit: limit, seconds: seconds)
-            guard result.succeeded else { throw DecoderLog(result.diagnosis).refusal(of: .url(url)) }
-            return result.output
-        }
+            maximumPlaylistBytes: configuration.maximumPlaylistBytes,
+            fetch: { url, limit in
+                // ffmpeg as an HTTP client: it has TLS, redirects and time limits, and keeps them in its own process.
+                let input = ["-v", "level+error", "-nostdin", "-f", "data"] + (try InputArguments.of(.url(url)))
+                let result = try await ffmpeg.run(
+                    input + ["-map", "0", "-c", "copy", "-f", "data", "pipe:1"], outputLimit: limit, seconds: seconds)
+                guard result.succeeded else { throw DecoderLog(result.diagnosis).refusal(of: .url(url)) }
+                return result.output
+            }, look: { try await looker.look($0, limit: $1) })
         return try await expander.expand(what)
     }
 

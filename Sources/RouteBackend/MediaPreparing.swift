@@ -30,6 +30,14 @@ public protocol MediaPreparing: Sendable {
 
     /// How much receivers have fetched of a token, for diagnosis: nil if nothing was ever asked for.
     func fetches(of token: MediaToken) async -> FetchRecord?
+
+    /// What a station says that it plays now (`model.md` section 4): `heard` is told whenever it is another, nil now and
+    /// then, and answers whether to go on. Returns when it says no, when cancelled, and at once for what says nothing.
+    func titles(of source: MediaSource, _ heard: @escaping @Sendable (MediaMetadata?) async -> Bool) async
+}
+
+extension MediaPreparing {
+    public func titles(of source: MediaSource, _ heard: @escaping @Sendable (MediaMetadata?) async -> Bool) async {}
 }
 
 /// What `expand` made of a person's words.
@@ -90,8 +98,11 @@ public struct FeedItem: Sendable, Hashable {
     public var source: MediaSource
     /// Where in the item to begin.
     public var start: MediaTime
+    /// Where in the item to stop; nil: at its end.
+    public var end: MediaTime?
 
-    public init(item: ItemID, source: MediaSource, start: MediaTime = .zero) {
+    public init(item: ItemID, source: MediaSource, start: MediaTime = .zero, end: MediaTime? = nil) {
+        self.end = end
         self.item = item
         self.source = source
         self.start = start

@@ -35,7 +35,7 @@ public struct AnnounceRequest: Codable, Sendable, Hashable {
 /// What became of an announcement, room by room.
 public struct AnnounceReport: Codable, Sendable, Hashable {
     public struct RoomReport: Codable, Sendable, Hashable {
-        public enum Restored: String, Codable, Sendable, Hashable {
+        public enum Restored: String, Codable, Sendable, Hashable, CaseIterable {
             /// What played there plays on from where it was.
             case resumed
             /// It was paused there, and is again.

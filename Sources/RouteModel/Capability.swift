@@ -55,7 +55,7 @@ public enum CapabilityState: Codable, Sendable, Hashable {
 }
 
 /// How closely a route can be held to a timeline.
-public enum SyncClass: String, Codable, Sendable, Hashable, Comparable {
+public enum SyncClass: String, Codable, Sendable, Hashable, Comparable, CaseIterable {
     case none, loose, tight
 
     private var rank: Int { self == .none ? 0 : self == .loose ? 1 : 2 }

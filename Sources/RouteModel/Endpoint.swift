@@ -64,7 +64,7 @@ public struct Endpoint: Codable, Sendable, Hashable, Identifiable {
 }
 
 /// Where an endpoint came from.
-public enum EndpointOrigin: String, Codable, Sendable, Hashable {
+public enum EndpointOrigin: String, Codable, Sendable, Hashable, CaseIterable {
     /// Announced by the device (mDNS).
     case discovered
     /// Named by a person: `--device`, or the configuration file.
@@ -73,7 +73,7 @@ public enum EndpointOrigin: String, Codable, Sendable, Hashable {
 
 /// A key that identifies one device across names, addresses and restarts.
 public struct StrongKey: Codable, Sendable, Hashable, CustomStringConvertible {
-    public enum Kind: String, Codable, Sendable, Hashable {
+    public enum Kind: String, Codable, Sendable, Hashable, CaseIterable {
         /// The `id` of a Cast device, 32 hex digits.
         case castID
         /// The 12 hex digits of an AirPlay device id or RAOP name, lower case.
@@ -102,11 +102,11 @@ public struct StrongKey: Codable, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-public enum DeviceType: String, Codable, Sendable, Hashable {
+public enum DeviceType: String, Codable, Sendable, Hashable, CaseIterable {
     case tv, speaker, receiver, display, headphones, computer, car, group, unknown
 }
 
-public enum RouteKind: String, Codable, Sendable, Hashable {
+public enum RouteKind: String, Codable, Sendable, Hashable, CaseIterable {
     /// One device.
     case device
     /// A group made on the device itself (a Cast group).
@@ -119,12 +119,12 @@ public enum RouteKind: String, Codable, Sendable, Hashable {
 }
 
 /// What it takes to be let in.
-public enum RouteAccess: String, Codable, Sendable, Hashable {
+public enum RouteAccess: String, Codable, Sendable, Hashable, CaseIterable {
     case open, password, pin, pairingNeeded, paired, denied
 }
 
 /// Whether the device can be seen now.
-public enum RoutePresence: String, Codable, Sendable, Hashable {
+public enum RoutePresence: String, Codable, Sendable, Hashable, CaseIterable {
     case present
     /// Not seen any more, kept for a grace period.
     case stale

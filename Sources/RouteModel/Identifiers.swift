@@ -52,7 +52,13 @@ public struct ItemID: StringIdentifier {
         for shift in stride(from: 45, through: 0, by: -5) {
             text.append(alphabet[Int((milliseconds >> UInt64(shift)) & 31)])
         }
-        for _ in 0..<16 { text.append(alphabet[Int.random(in: 0..<32)]) }
+        // Two draws and not sixteen: a queue may be of many thousand items, and each draw asks the kernel.
+        var bits = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
+        for _ in 0..<8 {
+            text.append(alphabet[Int(bits.0 & 31)])
+            text.append(alphabet[Int(bits.1 & 31)])
+            bits = (bits.0 >> 5, bits.1 >> 5)
+        }
         return ItemID(rawValue: text)
     }
 }

@@ -1,6 +1,6 @@
 /// Sound that comes in as it is made: it has no end that could be known, and no place in it that could be gone to.
 public struct LiveInput: Codable, Sendable, Hashable {
-    public enum Kind: String, Codable, Sendable, Hashable {
+    public enum Kind: String, Codable, Sendable, Hashable, CaseIterable {
         /// What this process is sent on its standard input.
         case standardInput = "stdin"
         /// A named pipe, by `name`, its absolute path.

@@ -1,6 +1,6 @@
 /// One text, audio or video track of what plays, as the receiver lists it.
 public struct MediaTrack: Codable, Sendable, Hashable, Identifiable {
-    public enum Kind: String, Codable, Sendable, Hashable { case text, audio, video }
+    public enum Kind: String, Codable, Sendable, Hashable, CaseIterable { case text, audio, video }
 
     /// The receiver's number for it, unique within the item.
     public var id: Int
@@ -85,7 +85,7 @@ public struct LiveWindow: Codable, Sendable, Hashable {
 
 /// The picture as the receiver shows it.
 public struct VideoInfo: Codable, Sendable, Hashable {
-    public enum DynamicRange: String, Codable, Sendable, Hashable { case sdr, hdr10, hdr, dolbyVision }
+    public enum DynamicRange: String, Codable, Sendable, Hashable, CaseIterable { case sdr, hdr10, hdr, dolbyVision }
 
     public var width: Int
     public var height: Int

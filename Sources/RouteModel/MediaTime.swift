@@ -59,7 +59,7 @@ public struct MediaTime: Codable, Sendable, Hashable, Comparable, AdditiveArithm
 
 /// Where playback was at one instant; everything else is extrapolated (`model.md` section 7).
 public struct PlaybackAnchor: Codable, Sendable, Hashable {
-    public enum Quality: String, Codable, Sendable, Hashable {
+    public enum Quality: String, Codable, Sendable, Hashable, CaseIterable {
         case exact, deviceReported, estimated
     }
 

@@ -1,6 +1,6 @@
 /// What is playing, typed by kind (`model.md` section 4). `custom` is passed through unread.
 public struct MediaMetadata: Codable, Sendable, Hashable {
-    public enum Kind: String, Codable, Sendable, Hashable {
+    public enum Kind: String, Codable, Sendable, Hashable, CaseIterable {
         case generic, movie, episode, music, audiobookChapter, podcastEpisode, photo, live
     }
 
@@ -75,7 +75,9 @@ public struct MediaMetadata: Codable, Sendable, Hashable {
 
 /// An image that belongs to an item.
 public struct MediaImage: Codable, Sendable, Hashable {
-    public enum Role: String, Codable, Sendable, Hashable { case cover, background, thumbnail, artist, logo }
+    public enum Role: String, Codable, Sendable, Hashable, CaseIterable {
+        case cover, background, thumbnail, artist, logo
+    }
 
     public var url: String
     public var width: Int?

@@ -70,7 +70,7 @@ public struct PairingRecord: Codable, Sendable, Hashable {
 
 /// A pairing that was begun, as whoever goes on with it sees it. It holds no secret.
 public struct PairingProgress: Codable, Sendable, Hashable, Identifiable {
-    public enum State: String, Codable, Sendable, Hashable {
+    public enum State: String, Codable, Sendable, Hashable, CaseIterable {
         /// The device waits for its code or password.
         case waiting
         case done
@@ -101,7 +101,7 @@ public struct PairingProgress: Codable, Sendable, Hashable, Identifiable {
 
 /// Whether a room is known to be heard, or why that is not sure.
 public struct PlayingProof: Codable, Sendable, Hashable {
-    public enum Certainty: String, Codable, Sendable, Hashable {
+    public enum Certainty: String, Codable, Sendable, Hashable, CaseIterable {
         /// The device shows by what it does that it plays.
         case known
         /// Something speaks against it; `reason` says what.

@@ -50,50 +50,6 @@ public enum MediaSource: Codable, Sendable, Hashable {
     }
 }
 
-/// One occurrence of something to play.
-public struct QueueItem: Codable, Sendable, Hashable, Identifiable {
-    public var id: ItemID
-    public var source: MediaSource
-    public var metadata: MediaMetadata
-    /// Where in the media to begin.
-    public var start: MediaTime
-    /// Nil while unknown; a reason once it is known not to play.
-    public var failure: String?
-    /// What it was taken from (an album's folder, a playlist), for people.
-    public var context: String?
-    /// Nil: what there is stays on offer, and forced subtitles are shown.
-    public var subtitles: SubtitleRequest?
-    /// Who put it there, where that was not the queue's own maker.
-    public var addedBy: CommandOrigin?
-    /// Where in the media to stop and go on with the next item; nil is its end.
-    public var end: MediaTime?
-    /// False: its picture is not to be shown on receivers (A6). Its sound always may.
-    public var externalPlayback: Bool?
-    /// A JSON document of the client's, passed through unread; at most 16 KiB.
-    public var custom: String?
-
-    public init(
-        id: ItemID, source: MediaSource, metadata: MediaMetadata = MediaMetadata(), start: MediaTime = .zero,
-        failure: String? = nil, context: String? = nil, subtitles: SubtitleRequest? = nil,
-        addedBy: CommandOrigin? = nil, end: MediaTime? = nil, externalPlayback: Bool? = nil, custom: String? = nil
-    ) {
-        self.end = end
-        self.externalPlayback = externalPlayback
-        self.custom = custom
-        self.id = id
-        self.source = source
-        self.metadata = metadata
-        self.start = start
-        self.failure = failure
-        self.context = context
-        self.subtitles = subtitles
-        self.addedBy = addedBy
-    }
-
-    /// The title, or failing that the file's name.
-    public var title: String { metadata.title ?? source.label }
-}
-
 /// A queue at one version. The router's queue is the truth; devices get a view of it.
 public struct QueueSnapshot: Codable, Sendable, Hashable {
     public var version: Int
@@ -106,11 +62,14 @@ public struct QueueSnapshot: Codable, Sendable, Hashable {
     public var original: [ItemID]?
     /// What is done with an item that does not play; nil is `skip`.
     public var failurePolicy: FailurePolicy?
+    /// What the order was last drawn from, while shuffled.
+    public var shuffleSeed: UInt32?
 
     public init(
         version: Int, items: [QueueItem], current: ItemID?, repeatMode: RepeatMode = .off, original: [ItemID]? = nil,
-        failurePolicy: FailurePolicy? = nil
+        failurePolicy: FailurePolicy? = nil, shuffleSeed: UInt32? = nil
     ) {
+        self.shuffleSeed = shuffleSeed
         self.failurePolicy = failurePolicy
         self.version = version
         self.items = items
@@ -141,6 +100,28 @@ public enum QueueEdit: Codable, Sendable, Hashable {
     case undo
     /// What is done from now on with an item that does not play.
     case failurePolicy(FailurePolicy)
+    /// How these items are played, from now on. Not taken back by `undo`.
+    case settings([ItemID], QueueItemSettings)
+}
+
+/// What can be said of an item that is in a queue; what is nil stays as it is.
+public struct QueueItemSettings: Codable, Sendable, Hashable {
+    /// Where in the media to begin, the next time that it does.
+    public var start: MediaTime?
+    /// Where in the media to stop; zero is its end.
+    public var end: MediaTime?
+    public var externalPlayback: Bool?
+    /// A JSON document of at most 16 KiB; the empty text removes it.
+    public var custom: String?
+
+    public init(
+        start: MediaTime? = nil, end: MediaTime? = nil, externalPlayback: Bool? = nil, custom: String? = nil
+    ) {
+        self.start = start
+        self.end = end
+        self.externalPlayback = externalPlayback
+        self.custom = custom
+    }
 }
 
 /// What is done with an item that does not play. The loss of a network or a device is never an item's failure: it is
@@ -189,6 +170,7 @@ public enum QueueChange: Codable, Sendable, Hashable {
     /// The order without shuffle; nil: not shuffled.
     case original([ItemID]?)
     case failurePolicy(FailurePolicy?)
+    case shuffleSeed(UInt32?)
 }
 
 extension QueueSnapshot {
@@ -225,6 +207,7 @@ extension QueueSnapshot {
         case .repeatMode(let mode): repeatMode = mode
         case .original(let ids): original = ids
         case .failurePolicy(let policy): failurePolicy = policy
+        case .shuffleSeed(let seed): shuffleSeed = seed
         }
     }
 }

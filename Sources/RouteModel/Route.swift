@@ -119,7 +119,7 @@ public struct RouteList: Codable, Sendable, Hashable {
 
 /// How one way of finding devices is doing.
 public struct DiscoveryState: Codable, Sendable, Hashable {
-    public enum Status: String, Codable, Sendable, Hashable {
+    public enum Status: String, Codable, Sendable, Hashable, CaseIterable {
         case starting, scanning, complete, unavailable
     }
 

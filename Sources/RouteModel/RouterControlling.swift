@@ -158,7 +158,7 @@ extension RouterControlling {
 }
 
 /// How eagerly devices are looked for.
-public enum DiscoveryActivity: String, Codable, Sendable, Hashable {
+public enum DiscoveryActivity: String, Codable, Sendable, Hashable, CaseIterable {
     /// Only what devices announce by themselves, and what was asked for once.
     case passive
     /// The network is asked again and again.
@@ -190,13 +190,16 @@ public struct PlayRequest: Codable, Sendable, Hashable {
     /// Plays this saved queue, in place of `what`.
     public var savedQueue: String?
     public var failurePolicy: FailurePolicy?
+    /// False: no picture of these is to be shown on receivers (A6). Their sound always may be heard.
+    public var externalPlayback: Bool?
 
     public init(
         what: [String], rooms: [String], via: ViaPreference = .auto, volume: VolumePosition? = nil,
         start: MediaTime = .zero, workingDirectory: String = "/", subtitles: SubtitleRequest? = nil, rate: Double = 1,
         repeatMode: RepeatMode = .off, shuffle: Bool = false, context: Bool? = nil, savedQueue: String? = nil,
-        failurePolicy: FailurePolicy? = nil
+        failurePolicy: FailurePolicy? = nil, externalPlayback: Bool? = nil
     ) {
+        self.externalPlayback = externalPlayback
         self.context = context
         self.savedQueue = savedQueue
         self.failurePolicy = failurePolicy
@@ -245,7 +248,7 @@ public struct RouterEvent: Codable, Sendable, Hashable {
 
 /// A sentence for people about something that went otherwise than asked, or is worth knowing.
 public struct Notice: Codable, Sendable, Hashable {
-    public enum Severity: String, Codable, Sendable, Hashable { case info, warning, error }
+    public enum Severity: String, Codable, Sendable, Hashable, CaseIterable { case info, warning, error }
 
     public var severity: Severity
     public var message: String

@@ -30,10 +30,10 @@ public struct RouterError: Error, Codable, Sendable, Hashable, CustomStringConve
     public var description: String { hint.map { "\(message). \($0)" } ?? message }
 
     /// What the error is about.
-    public enum Scope: String, Codable, Sendable, Hashable { case router, route, session, item, command }
+    public enum Scope: String, Codable, Sendable, Hashable, CaseIterable { case router, route, session, item, command }
 
     /// Whether trying again can help.
-    public enum Retry: String, Codable, Sendable, Hashable { case never, now, later, afterUserAction }
+    public enum Retry: String, Codable, Sendable, Hashable, CaseIterable { case never, now, later, afterUserAction }
 
     /// A closed core that can grow: a struct round a string, so that a new code breaks no client.
     public struct Code: Codable, Sendable, Hashable, RawRepresentable {

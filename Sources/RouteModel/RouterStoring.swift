@@ -10,6 +10,23 @@ public protocol RouterStoring: Sendable {
     func saveQueue(_ queue: QueueSnapshot, session: SessionID) async throws
     func queue(session: SessionID) async throws -> QueueSnapshot?
 
+    /// Takes the place of what was kept under its name.
+    func keepQueue(_ queue: SavedQueue) async throws
+    /// In the order of the alphabet.
+    func savedQueueNames() async throws -> [String]
+    func savedQueue(_ name: String) async throws -> SavedQueue?
+    /// False where there is none of this name.
+    func removeSavedQueue(_ name: String) async throws -> Bool
+
+    /// Adds a play to the history, and gives the id that it has from now on. The oldest of more than 10,000 go.
+    func addPlay(_ record: PlayRecord) async throws -> Int
+    /// What became of a play, by its id.
+    func updatePlay(_ record: PlayRecord) async throws
+    /// The last play of a session, where it was not ended; nil where it was.
+    func openPlay(session: SessionID) async throws -> PlayRecord?
+    /// The latest first. One that a process had not ended when it was cut short counts as cancelled then.
+    func plays(limit: Int) async throws -> [PlayRecord]
+
     func saveSession(_ record: SessionRecord) async throws
     /// Sessions that were running when the process ended without ending them.
     func sessionsToRejoin() async throws -> [SessionRecord]
@@ -28,6 +45,16 @@ public protocol RouterStoring: Sendable {
 
     func volume(of route: RouteID) async throws -> VolumeState?
     func saveVolume(_ volume: VolumeState, of route: RouteID) async throws
+
+    /// Rooms that commands made, by name.
+    func rooms() async throws -> [Room]
+    /// Puts the room in place of what was stored under its name, and of the one called `name`.
+    func saveRoom(_ room: Room, replacing name: String?) async throws
+    func removeRoom(_ name: String) async throws
+    func roomGroups() async throws -> [RoomGroup]
+    /// Takes the place of the group of its name.
+    func saveRoomGroup(_ group: RoomGroup) async throws
+    func removeRoomGroup(_ name: String) async throws
 
     /// Who this installation is; made at the first call.
     func identity() async throws -> InstallationIdentity

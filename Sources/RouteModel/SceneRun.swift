@@ -34,7 +34,7 @@ public struct SceneRequest: Codable, Sendable, Hashable {
 
 /// One run of one scene, as it stands.
 public struct SceneRun: Codable, Sendable, Hashable, Identifiable {
-    public enum State: String, Codable, Sendable, Hashable {
+    public enum State: String, Codable, Sendable, Hashable, CaseIterable {
         case running, done
         /// It went on to its end, and some of its steps failed.
         case partial
@@ -81,7 +81,7 @@ public struct SceneRun: Codable, Sendable, Hashable, Identifiable {
 
 /// What became of one step.
 public struct SceneStepReport: Codable, Sendable, Hashable {
-    public enum Result: String, Codable, Sendable, Hashable {
+    public enum Result: String, Codable, Sendable, Hashable, CaseIterable {
         case running, done, doneUnverified, skipped, failed, timedOut, cancelled, superseded
     }
 

@@ -1,20 +1,20 @@
-public enum ConnectionState: String, Codable, Sendable, Hashable {
+public enum ConnectionState: String, Codable, Sendable, Hashable, CaseIterable {
     case idle, connecting, connected
     /// Transport lost, device probably still playing.
     case suspended
     case ending, ended, failed
 }
 
-public enum MediaState: String, Codable, Sendable, Hashable {
+public enum MediaState: String, Codable, Sendable, Hashable, CaseIterable {
     case none, loading, buffering, playing, paused, stopped
 }
 
-public enum StopReason: String, Codable, Sendable, Hashable {
+public enum StopReason: String, Codable, Sendable, Hashable, CaseIterable {
     case finished, cancelled, replaced, error, deviceGone, superseded
 }
 
 /// Why a session or a member is ended.
-public enum EndReason: String, Codable, Sendable, Hashable {
+public enum EndReason: String, Codable, Sendable, Hashable, CaseIterable {
     /// Stop what plays on the device.
     case stop
     /// Leave what plays on the device alone.
@@ -22,7 +22,7 @@ public enum EndReason: String, Codable, Sendable, Hashable {
     case transfer, replaced, lost
 }
 
-public enum SessionOwnership: String, Codable, Sendable, Hashable {
+public enum SessionOwnership: String, Codable, Sendable, Hashable, CaseIterable {
     case ours
     /// Somebody else's app is on the device, and is only watched.
     case foreign
@@ -138,6 +138,8 @@ public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
     public var volume: VolumeState?
     /// What is announced there now, over what plays.
     public var announcement: String?
+    /// What a station says that it plays now, over the current item's own metadata; nil where it says nothing.
+    public var nowPlaying: LiveMetadata?
     /// The router's monotonic clock when the snapshot was made, in nanoseconds: positions need no clock of the reader.
     public var now: Int64
 
@@ -163,6 +165,27 @@ public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
 
     public var currentItem: QueueItem? { queue.items.first { $0.id == queue.current } }
     public var position: MediaTime? { anchor?.position(at: now) }
+
+    /// The current item's metadata as it is to be shown: what a station says now goes before what is known of it.
+    public var shownMetadata: MediaMetadata? {
+        guard let item = currentItem else { return nil }
+        guard let nowPlaying, nowPlaying.item == item.id else { return item.metadata }
+        return nowPlaying.metadata.filled(from: item.metadata)
+    }
+}
+
+/// What the stream itself says that it plays, while the item stays the same (`model.md` section 4).
+public struct LiveMetadata: Codable, Sendable, Hashable {
+    public var item: ItemID
+    public var metadata: MediaMetadata
+    /// The router's monotonic clock when it was heard, in nanoseconds.
+    public var instant: Int64
+
+    public init(item: ItemID, metadata: MediaMetadata, instant: Int64) {
+        self.item = item
+        self.metadata = metadata
+        self.instant = instant
+    }
 }
 
 /// A session that a process which is no more was playing, or left playing: what `rejoin` can take up again.

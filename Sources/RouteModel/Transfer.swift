@@ -28,7 +28,7 @@ public struct TransferRequest: Codable, Sendable, Hashable {
 
 /// What a transfer did: what played in some rooms goes on in others (`model.md` section 10).
 public struct TransferResult: Codable, Sendable, Hashable {
-    public enum Method: String, Codable, Sendable, Hashable {
+    public enum Method: String, Codable, Sendable, Hashable, CaseIterable {
         /// The device's app stored what it played, and another one resumed it.
         case session
         /// It was loaded again at its position.

@@ -28,7 +28,7 @@ public struct Decibels: Codable, Sendable, Hashable, Comparable {
 }
 
 /// How a slider's position becomes what a device takes. Every curve has an inverse.
-public enum VolumeCurve: String, Codable, Sendable, Hashable {
+public enum VolumeCurve: String, Codable, Sendable, Hashable, CaseIterable {
     /// The device takes 0 to 1 itself.
     case linear
     /// The AirPlay number: position p > 0 is −30 + 30·p, mute is −144. It is a slider position in decibel clothes: the
@@ -53,8 +53,8 @@ public enum VolumeCurve: String, Codable, Sendable, Hashable {
 
 /// What can be done with the volume of a route.
 public struct VolumeDescriptor: Codable, Sendable, Hashable {
-    public enum Handling: String, Codable, Sendable, Hashable { case adjustable, fixed, masterOnly }
-    public enum Readback: String, Codable, Sendable, Hashable { case events, polled, none }
+    public enum Handling: String, Codable, Sendable, Hashable, CaseIterable { case adjustable, fixed, masterOnly }
+    public enum Readback: String, Codable, Sendable, Hashable, CaseIterable { case events, polled, none }
 
     public var handling: Handling
     /// The smallest change that the device makes, 0 to 1.

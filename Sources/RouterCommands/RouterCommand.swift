@@ -1,6 +1,5 @@
 import ArgumentParser
 import Foundation
-import RouterDaemon
 
 /// The command, as a library: one folder for each noun, one file for each verb.
 public struct RouterCommand: AsyncParsableCommand {
@@ -12,39 +11,43 @@ public struct RouterCommand: AsyncParsableCommand {
 
               router devices                      what can be played to
               router play album/ --room Kitchen   play to it
+              router                              what plays where
+              router daemon run                   plays on when terminals close
               router demo                         the same in a simulated house
 
             Rooms and devices without mDNS are named in ~/.config/router/config.yaml (see “router rooms --help”).
             """,
         version: "0.1.0",
         subcommands: [
-            PlayCommand.self, SessionCommand.self, DevicesCommand.self, RoomsCommand.self, PairCommand.self,
-            DoctorCommand.self, SceneCommand.self, ScheduleCommand.self, CastCommand.self, SimulateCommand.self, DemoCommand.self, CompletionsCommand.self,
-        ])
+            PlayCommand.self, PauseCommand.self, ToggleCommand.self, StopCommand.self, NextCommand.self,
+            PreviousCommand.self, SeekCommand.self, VolumeCommand.self, StatusCommand.self, WatchCommand.self,
+            QueueCommand.self, SessionCommand.self, TransferCommand.self, AnnounceCommand.self, DevicesCommand.self,
+            RoomsCommand.self, GroupCommand.self, PairCommand.self, DoctorCommand.self, SceneCommand.self,
+            ScheduleCommand.self, CastCommand.self,
+            DaemonCommand.self, ConfigCommand.self, APICommand.self, SimulateCommand.self, DemoCommand.self,
+            CompletionsCommand.self,
+        ],
+        defaultSubcommand: StatusCommand.self)
 
     public init() {}
-
-    public func run() async throws {
-        let console = Console()
-        for line in Self.idle(rooms: await RoomCompletion.names()) { console.out(line) }
-    }
-
-    /// What a bare `router` says. Without a daemon nothing plays beyond the command that plays it.
-    static func idle(rooms: [String]) -> [String] {
-        let room = Console.clean(rooms.first ?? "Kitchen")
-        let quoted = room.contains(" ") ? "\"\(room)\"" : room
-        return [
-            "Nothing is playing. What “router play” plays stays with the command that plays it.",
-            "  router devices                  shows what can be played to",
-            "  router play album/ -r \(quoted)   plays to it; “router --help” tells more",
-        ]
-    }
 }
 
 /// The whole program.
 public enum RouterProgram {
     /// Reads the process's arguments, does what they say and exits with the status of `interfaces.md` 1.3.
     public static func run() async {
-        await RouterCommand.main(SimulateArguments.complete(Array(CommandLine.arguments.dropFirst())))
+        let words = CommandWords.complete(Array(CommandLine.arguments.dropFirst()))
+        if let error = CommandWords.unknownCommand(words, among: commandNames) {
+            ErrorReport(console: Console(), format: .table, verbose: false).say(error.error)
+            exit(UsageError.exitStatus)
+        }
+        await RouterCommand.main(words)
+    }
+
+    /// Every first word that means something.
+    static var commandNames: [String] {
+        RouterCommand.configuration.subcommands.flatMap { command in
+            [command.configuration.commandName ?? ""] + command.configuration.aliases
+        } + ["help"]
     }
 }

@@ -6,6 +6,7 @@ extension RouterEngine {
     public func join(session id: SessionID?, rooms: [String]) async throws -> SessionSnapshot {
         guard !rooms.isEmpty else { throw Self.noRoom(to: "join") }
         let session = try chosenSession(id)
+        await session.announcementIsOver()
         let source = try await session.joinable()
         let targets = try await targets(rooms)
         let choices = try await choices(
@@ -15,6 +16,7 @@ extension RouterEngine {
             return Member(choice: choice, room: room)
         }
         guard !members.isEmpty else { return await session.snapshot() }
+        await endAnnouncements(on: Set(members.map(\.route)))
         for other in sessions(but: session) { await other.leave(routes: Set(members.map(\.route))) }
         try await session.join(members)
         return await session.snapshot()

@@ -1,7 +1,7 @@
 import RouteBackend
 import RouteModel
 
-/// Sessions of processes that are no more, and edits of queues.
+/// Sessions of processes that are no more.
 extension RouterEngine {
     public func sessionsToRejoin() async throws -> [RejoinableSession] {
         var result: [RejoinableSession] = []
@@ -121,28 +121,12 @@ extension RouterEngine {
 
     /// What receivers may be fetching in this very moment is served again before anything else.
     private func serveAgain(_ queue: QueueSnapshot, _ tokens: [ItemID: MediaToken], to members: [Member]) async {
+        guard !tokens.isEmpty else { return }
         for item in queue.items {
-            guard let token = tokens[item.id], case .file = item.source else { continue }
+            guard case .file = item.source, let token = tokens[item.id] else { continue }
             for host in Set(members.compactMap { $0.endpoint?.host }) {
                 _ = try? await media.publish(item, token: token, for: PullRequirements(receiverAddress: host))
             }
         }
-    }
-
-    // MARK: Queues
-
-    public func edit(
-        _ edit: QueueEdit, session: SessionID?, ifVersion version: Int?, workingDirectory: String
-    ) async throws -> QueueSnapshot {
-        let target = try chosenSession(session)
-        var items: [QueueItem] = []
-        switch edit {
-        case .playNext(let what), .append(let what), .insert(let what, _):
-            let expanded = try await media.expand(what, workingDirectory: workingDirectory)
-            for notice in expanded.notices { tell(notice) }
-            items = self.items(expanded)
-        case .move, .remove, .clearUpcoming, .clear, .replaceUpcoming, .undo, .failurePolicy: break
-        }
-        return try await target.edit(PlaybackSession.Edit(edit: edit, items: items), ifVersion: version)
     }
 }

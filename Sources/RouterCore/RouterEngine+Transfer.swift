@@ -9,6 +9,7 @@ struct FoundMedia: Sendable {
     /// What its session is joined with.
     var rejoin: String
     var volumeLimit: VolumePosition?
+    var quietHours: QuietHours?
     var offsetNanoseconds: Int64
 }
 
@@ -22,15 +23,43 @@ extension RouterEngine {
     static let maximumAsked = 8
 
     public func transfer(session id: SessionID?, to rooms: [String]) async throws -> TransferResult {
-        guard !rooms.isEmpty else {
+        try await transfer(TransferRequest(.move, session: id, rooms: rooms))
+    }
+
+    public func transfer(_ request: TransferRequest) async throws -> TransferResult {
+        guard !request.rooms.isEmpty else {
             throw RouterError(
-                .configuration, "no room was named to move it to", hint: "Name one, such as --to Kitchen",
+                .configuration, "no room was named to transfer it to", hint: "Name one, such as --to Kitchen",
                 scope: .command)
         }
-        let session = try chosenSession(id)
+        let session = try chosenSession(request.session)
+        if !request.preflight { await session.announcementIsOver() }
         let source = try await session.transferSource()
-        let targets = try await targets(rooms)
-        let choices = try await choices(for: PlayRequest(what: [], rooms: rooms), rooms: targets, first: source.item)
+        if request.kind == .shrink { return try await shrink(session, source, request) }
+        let plan = try await plan(request, source)
+        if request.preflight { return await result(of: session, source, plan, .load) }
+        switch request.kind {
+        case .move: return try await move(session, source, plan)
+        case .expand: return try await expand(session, source, plan)
+        case .copy: return try await copy(session, source, plan)
+        case .shrink: return await result(of: session, source, plan, .load)
+        }
+    }
+
+    /// The rooms of a transfer, with what they do without.
+    private struct TransferPlan: Sendable {
+        var members: [Member]
+        var losses: [String]
+        /// Where it plays after that.
+        var rooms: [String]
+    }
+
+    private func plan(_ request: TransferRequest, _ source: TransferSource) async throws -> TransferPlan {
+        let targets = try await targets(request.rooms)
+        let isBeside = request.kind == .expand
+        let choices = try await choices(
+            for: PlayRequest(what: [], rooms: request.rooms), rooms: targets, first: source.item,
+            beside: isBeside ? source.routes : [])
         let members = try choices.map { choice, room in
             guard choice.chosen != nil else { throw Self.nothingUsable(choice, via: .auto) }
             guard !source.routes.contains(choice.route) else {
@@ -40,20 +69,99 @@ extension RouterEngine {
             }
             return Member(choice: choice, room: room)
         }
-        let losses = source.losses(by: choices.compactMap(\.choice.chosen))
-        // Another session of ours that plays there gives way, as it does to `play`.
-        await release(Set(members.map(\.route)))
-        let moved = try await session.move(to: members)
+        let chosen = choices.compactMap(\.choice.chosen)
+        let losses = isBeside ? source.losses(besides: chosen) : source.losses(by: chosen)
         let names = members.map(\.name)
-        let lost = losses.isEmpty ? "" : " (\(losses.joined(separator: ", ")))"
-        tell(
-            Notice(
-                .info,
-                "moved from \(source.rooms.joined(separator: ", ")) to \(names.joined(separator: ", "))\(lost)"))
+        return TransferPlan(members: members, losses: losses, rooms: isBeside ? source.rooms + names : names)
+    }
+
+    private func result(
+        of session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan, _ method: TransferResult.Method,
+        at position: MediaTime? = nil
+    ) async -> TransferResult {
         let snapshot = await session.snapshot()
         return TransferResult(
-            from: source.rooms, to: names, method: moved.method, title: snapshot.currentItem?.title ?? "",
-            position: moved.position, losses: losses, session: snapshot)
+            from: source.rooms, to: plan.rooms, method: method, title: snapshot.currentItem?.title ?? "",
+            position: position ?? snapshot.position ?? .zero, losses: plan.losses, session: snapshot)
+    }
+
+    private func move(
+        _ session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan
+    ) async throws -> TransferResult {
+        // Another session of ours that plays there gives way, as it does to `play`.
+        await release(Set(plan.members.map(\.route)))
+        let moved = try await session.move(to: plan.members)
+        told("moved from \(source.rooms.joined(separator: ", ")) to", plan)
+        return await result(of: session, source, plan, moved.method, at: moved.position)
+    }
+
+    private func told(_ verb: String, _ plan: TransferPlan) {
+        let lost = plan.losses.isEmpty ? "" : " (\(plan.losses.joined(separator: ", ")))"
+        tell(Notice(.info, "\(verb) \(plan.members.map(\.name).joined(separator: ", "))\(lost)"))
+    }
+
+    private func expand(
+        _ session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan
+    ) async throws -> TransferResult {
+        let routes = Set(plan.members.map(\.route))
+        await endAnnouncements(on: routes)
+        for other in sessions(but: session) { await other.leave(routes: routes) }
+        try await session.join(plan.members)
+        // All of them, or none.
+        if let error = await session.failure(on: routes) {
+            await session.leave(routes: routes)
+            throw error
+        }
+        told("plays as well in", plan)
+        return await result(of: session, source, plan, .load)
+    }
+
+    private func shrink(
+        _ session: PlaybackSession, _ source: TransferSource, _ request: TransferRequest
+    ) async throws -> TransferResult {
+        let staying = try await session.rooms(without: request.rooms)
+        guard !staying.isEmpty else {
+            throw RouterError(
+                .unavailable, "it would play nowhere then", hint: "Stop it, or name fewer rooms", scope: .command)
+        }
+        let plan = TransferPlan(members: [], losses: [], rooms: staying)
+        if !request.preflight { try await session.leave(rooms: request.rooms) }
+        return await result(of: session, source, plan, .load)
+    }
+
+    private func copy(
+        _ session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan
+    ) async throws -> TransferResult {
+        let before = await session.snapshot()
+        let position = before.position ?? .zero
+        await release(Set(plan.members.map(\.route)))
+        let id = SessionID.random()
+        let rate =
+            plan.members.allSatisfy { member in
+                member.candidates.first?.endpoint.capabilities.has(.rate) ?? false
+            } ? source.rate : 1
+        let second = PlaybackSession(
+            id: id, queue: PlayQueue(copied(before.queue)), members: plan.members, start: position, rate: rate,
+            environment: environment(for: id))
+        begin(second, id: id)
+        try await second.start(volume: nil, paused: before.media == .paused)
+        told("plays a copy in", plan)
+        return await result(of: second, source, plan, .load, at: position)
+    }
+
+    /// The same items in the same order, each as an occurrence of its own.
+    private func copied(_ queue: QueueSnapshot) -> QueueSnapshot {
+        var copy = queue
+        var ids: [ItemID: ItemID] = [:]
+        for place in copy.items.indices {
+            let id = ItemID.ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000)))
+            ids[copy.items[place].id] = id
+            copy.items[place].id = id
+        }
+        copy.current = queue.current.flatMap { ids[$0] }
+        copy.original = queue.original?.compactMap { ids[$0] }
+        copy.version = 1
+        return copy
     }
 
     /// A device not of these routes that plays one of these items by now. Only devices that seem busy, or whose record
@@ -110,7 +218,7 @@ extension RouterEngine {
                     return rejoin.map { rejoin in
                         FoundMedia(
                             route: route.id, name: room?.name ?? route.name, endpoint: endpoint, rejoin: rejoin,
-                            volumeLimit: room?.volumeLimit,
+                            volumeLimit: room?.volumeLimit, quietHours: room?.quietHours,
                             offsetNanoseconds: Int64(room?.offsetMilliseconds ?? 0) * 1_000_000)
                     }
                 }

@@ -16,6 +16,11 @@ public struct EngineConfiguration: Sendable {
     public var random: @Sendable () -> Double = { Double.random(in: 0...1) }
     /// Seconds since 1970, for what people read.
     public var wallSeconds: @Sendable () -> Double = { Date().timeIntervalSince1970 }
+    /// Minutes after midnight by the clock on the wall here, 0 to 1439: quiet hours go by it.
+    public var localMinute: @Sendable () -> Int = {
+        let parts = Calendar.current.dateComponents([.hour, .minute], from: Date())
+        return (parts.hour ?? 0) * 60 + (parts.minute ?? 0)
+    }
 
     public init(
         rooms: [Room] = [], stated: [Endpoint] = [], senderName: String = "router",
@@ -40,7 +45,11 @@ public actor RouterEngine: RouterControlling {
     private let configuration: EngineConfiguration
     private let jobs = JobOwner()
 
-    private var registry = RouteRegistry()
+    /// Rooms of the configuration file, and what commands made.
+    var fileRooms: [Room]
+    var storedRooms: [Room] = []
+    var storedGroups: [RoomGroup] = []
+    private(set) var registry = RouteRegistry()
     /// What each record made, to fall back on when another record of the same device goes.
     private var records: [ServiceRecord.Key: Endpoint] = [:]
     /// When a service record last said something new.
@@ -49,6 +58,9 @@ public actor RouterEngine: RouterControlling {
     private var discovering = false
     private var admittedStated = false
     private var admission = CommandLane()
+    /// One change of rooms and groups at a time.
+    var roomLane = CommandLane()
+    var announcements = AnnouncementQueue()
     private let changes = LatestValue(0)
     private var sessionsByID: [SessionID: PlaybackSession] = [:]
     private var snapshots: [SessionID: SessionSnapshot] = [:]
@@ -73,6 +85,7 @@ public actor RouterEngine: RouterControlling {
         self.store = store
         self.clock = clock
         self.configuration = configuration
+        fileRooms = configuration.rooms
     }
 
     /// Runs until cancelled, or until `shutdown`.
@@ -94,12 +107,13 @@ public actor RouterEngine: RouterControlling {
 
     // MARK: Discovery
 
-    private func admitStated() async {
+    func admitStated() async {
         guard !admittedStated else { return }
         if !admission.enter() { await withCheckedContinuation { admission.enqueue($0) } }
         defer { admission.leave() }
         guard !admittedStated else { return }
         for endpoint in configuration.stated { await admit(endpoint) }
+        await takeStoredRooms()
         admittedStated = true
     }
 
@@ -200,11 +214,14 @@ public actor RouterEngine: RouterControlling {
 
     var senderName: String { configuration.senderName }
     func wallSeconds() -> Double { configuration.wallSeconds() }
-    func addJob(_ job: @escaping @Sendable () async -> Void) { jobs.add(job) }
+    nonisolated func addJob(_ job: @escaping @Sendable () async -> Void) { jobs.add(job) }
 
     private func companions(of endpoint: Endpoint) -> [Endpoint] {
         providers.first { $0.family == endpoint.protocol.family }?.companions(of: endpoint) ?? []
     }
+
+    /// A way to find devices that does not work, if there is one.
+    var brokenDiscovery: DiscoveryState? { discovery.values.first { $0.status == .unavailable } }
 
     private func routesChanged() {
         changes.update { $0 += 1 }
@@ -220,7 +237,7 @@ public actor RouterEngine: RouterControlling {
     }
 
     /// No source of devices works.
-    private var blind: Bool {
+    var blind: Bool {
         !discovery.isEmpty && discovery.values.allSatisfy { $0.status == .unavailable }
     }
 
@@ -261,37 +278,39 @@ public actor RouterEngine: RouterControlling {
 
     public func rooms(settle: Bool) async throws -> [Room] {
         let list = try await routes(settle: settle)
-        return RoomSelector.rooms(configured: configuration.rooms, routes: list.routes)
+        return RoomSelector.rooms(configured: configuredRooms, routes: list.routes)
     }
 
     public func explain(_ request: PlayRequest) async throws -> [RouteChoice] {
-        let expanded = try await media.expand(request.what, workingDirectory: request.workingDirectory)
+        let items = try await items(of: request, telling: false)
         let rooms = try await targets(request.rooms)
-        return try await choices(for: request, rooms: rooms, first: expanded.entries[0].source).map(\.choice)
+        return try await choices(
+            for: request, rooms: rooms, first: items[0].source, withPicture: items[0].externalPlayback ?? true
+        ).map(\.choice)
     }
 
     public func play(_ request: PlayRequest) async throws -> SessionSnapshot {
         guard PlaybackRate.range.contains(request.rate) else { throw PlaybackSession.badRate(request.rate) }
+        try PlaybackSession.check(request.failurePolicy)
         async let resolving = targets(request.rooms)
-        let expanded = try await media.expand(request.what, workingDirectory: request.workingDirectory)
-        for notice in expanded.notices { log.append(.notice(notice)) }
+        let items = try await items(of: request)
         let choices = try await choices(
-            for: request, rooms: try await resolving, first: expanded.entries[0].source)
+            for: request, rooms: try await resolving, first: items[0].source,
+            withPicture: items[0].externalPlayback ?? true)
         let members = try choices.map { choice, room in
             guard choice.chosen != nil else { throw Self.nothingUsable(choice, via: request.via) }
             return Member(choice: choice, room: room)
         }
-        var queue = PlayQueue(items: items(expanded, subtitles: request.subtitles), repeatMode: request.repeatMode)
-        if request.shuffle {
-            var generator = SystemRandomNumberGenerator()
-            queue.shuffle(using: &generator)
-        }
+        var queue = PlayQueue(
+            items: items, repeatMode: request.repeatMode, failurePolicy: request.failurePolicy)
+        if request.shuffle { queue.shuffle(seed: .random(in: .min ... .max)) }
         await release(Set(members.map(\.route)))
         let id = SessionID.random()
         let session = PlaybackSession(
             id: id, queue: queue, members: members, start: request.start, rate: request.rate,
             environment: environment(for: id))
         begin(session, id: id)
+        await session.setStartTrims(startTrims(request.rooms))
         try await session.start(volume: request.volume)
         return await session.snapshot()
     }
@@ -304,14 +323,6 @@ public actor RouterEngine: RouterControlling {
         jobs.add { await session.jobs.run() }
     }
 
-    func items(_ expanded: ExpandedMedia, subtitles: SubtitleRequest? = nil) -> [QueueItem] {
-        expanded.entries.map { entry in
-            QueueItem(
-                id: .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))), source: entry.source,
-                metadata: entry.metadata, context: entry.context, subtitles: subtitles)
-        }
-    }
-
     public func perform(
         _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin
     ) async throws -> CommandResult {
@@ -322,7 +333,7 @@ public actor RouterEngine: RouterControlling {
             if case .device(let route) = origin {
                 report.outcome = try await target.perform(command, by: route)
             } else {
-                report.outcome = try await target.perform(command)
+                report.outcome = try await target.perform(command, from: origin)
             }
         } catch {
             report.outcome = .failed(RouterError(wrapping: error))
@@ -356,83 +367,14 @@ public actor RouterEngine: RouterControlling {
 
     // MARK: Choosing
 
-    /// The rooms that a request means. A name not known yet is waited for.
-    func targets(_ selectors: [String]) async throws -> [Room] {
-        await admitStated()
-        if selectors.isEmpty {
-            let rooms = try await rooms(settle: true).filter { !$0.routes.isEmpty }
-            guard rooms.count != 1 else { return rooms }
-            if rooms.isEmpty { throw nothingFound() }
-            throw RouterError(
-                .routeAmbiguous, "there are \(rooms.count) rooms, and none was named",
-                hint: "Say which with --room, such as --room “\(rooms[0].name)”", candidates: rooms.map(\.name))
-        }
-        var result: [Room] = []
-        for selector in selectors { result.append(try await room(selector)) }
-        return result
-    }
-
-    private func room(_ selector: String) async throws -> Room {
-        func answer() -> RoomSelector.Answer {
-            let rooms = RoomSelector.rooms(configured: configuration.rooms, routes: registry.routes)
-            return RoomSelector(rooms: rooms, routes: registry.routes).resolve(selector)
-        }
-        // A browser calls itself complete once it has told what was announced before it began. A device that was turned on
-        // a moment ago comes after that, so what nobody answers to yet is given the whole time.
-        await waitForRoutes {
-            switch answer() {
-            case .exact(let room) where room.routes.count >= max(1, room.devices.count):
-                // One record of a device comes before another, and one half of a pair before the other.
-                self.settled || room.routes.allSatisfy(self.registry.isWhole)
-            case .none: self.blind
-            case .exact(let room) where room.routes.isEmpty: self.blind
-            case .exact, .prefix, .ambiguous: self.settled
-            }
-        }
-        switch answer() {
-        case .exact(let room), .prefix(let room):
-            guard !room.routes.isEmpty else {
-                throw RouterError(
-                    .routeNotFound,
-                    "none of the devices of \(room.name) is there (\(room.devices.joined(separator: ", ")))",
-                    hint: "Run “router devices” to see what is, and check the devices of the room in the configuration",
-                    scope: .route)
-            }
-            return room
-        case .ambiguous(let names):
-            throw RouterError(
-                .routeAmbiguous, "“\(selector)” could be \(names.joined(separator: " or "))",
-                hint: "Type more of the name, or an id from “router devices --long”", scope: .route, candidates: names)
-        case .none(let near):
-            if registry.routes.isEmpty, configuration.rooms.isEmpty { throw nothingFound(asked: selector) }
-            let meant = near.isEmpty ? "" : "; did you mean \(near.map { "“\($0)”" }.joined(separator: " or "))?"
-            let names = RoomSelector.rooms(configured: configuration.rooms, routes: registry.routes).map(\.name)
-            throw RouterError(
-                .routeNotFound, "there is no room or device called “\(selector)”\(meant)",
-                hint: "Run “router devices” to see what there is", scope: .route,
-                candidates: near.isEmpty ? names : near)
-        }
-    }
-
-    /// Why there is nothing at all, and what to try.
-    private func nothingFound(asked: String? = nil) -> RouterError {
-        let what = asked.map { "“\($0)” was not found: " } ?? ""
-        if let broken = discovery.values.first(where: { $0.status == .unavailable }) {
-            return RouterError(
-                .dependencyMissing, "\(what)\(broken.message ?? "discovery does not work here")",
-                hint: broken.hint ?? "Name a receiver directly, such as --device raop://192.168.1.20")
-        }
-        return RouterError(
-            .routeNotFound, "\(what)no receiver answered on this network",
-            hint: "Check that it is on and in the same network, or name it: --device cast://192.168.1.21",
-            scope: .route)
-    }
-
-    /// - Parameter beside: routes that play with these already.
+    /// - Parameters:
+    ///   - beside: routes that play with these already.
+    ///   - withPicture: false: what it shows is not to be seen.
     func choices(
-        for request: PlayRequest, rooms: [Room], first: MediaSource, beside: Set<RouteID> = []
+        for request: PlayRequest, rooms: [Room], first: MediaSource, beside: Set<RouteID> = [],
+        withPicture: Bool = true
     ) async throws -> [(choice: RouteChoice, room: Room)] {
-        let need = await need(of: first)
+        let need = await need(of: first, withPicture: withPicture)
         let failures = Dictionary(
             ((try? await store.endpointFailures()) ?? []).map { ($0.endpoint, $0) }, uniquingKeysWith: { _, new in new }
         )
@@ -458,13 +400,15 @@ public actor RouterEngine: RouterControlling {
         }
     }
 
-    private func need(of source: MediaSource) async -> MediaNeed {
+    private func need(of source: MediaSource, withPicture: Bool) async -> MediaNeed {
         let videoSuffixes: Set = ["mp4", "m4v", "mov", "mkv", "webm", "avi", "ts", "mpg", "mpeg", "m3u8"]
         let suffix = source.label.split(separator: ".").last.map { $0.lowercased() } ?? ""
         var video = false
         if videoSuffixes.contains(suffix) {
             // Such a container may hold sound alone: look before choosing by it.
             video = (try? await media.facts(source))?.hasVideo ?? true
+            // What only the sound of is to be heard is sent: a device that fetches would show it.
+            if video, !withPicture { return MediaNeed(senderOnly: true, video: false) }
         }
         switch source {
         case .file: return MediaNeed(senderOnly: true, video: video)
@@ -498,7 +442,8 @@ public actor RouterEngine: RouterControlling {
             changed: { [weak self] snapshot, number in await self?.sessionChanged(snapshot, number) },
             notice: { [weak self] notice in await self?.tell(notice) },
             phase: { [weak self] phase in self?.tellPhase(phase) },
-            commanded: { [weak self] report in await self?.tell(report) }, random: configuration.random)
+            commanded: { [weak self] report in await self?.tell(report) }, random: configuration.random,
+            localMinute: configuration.localMinute, wallSeconds: configuration.wallSeconds)
     }
 
     /// Whether records are looked for; not so where all devices were named by a person.
@@ -508,13 +453,13 @@ public actor RouterEngine: RouterControlling {
         recordChanges[id].map { clock.now() - $0 <= Self.recentNanoseconds } ?? false
     }
 
+    var running: [PlaybackSession] { sessionsByID.keys.sorted().compactMap { sessionsByID[$0] } }
+
     func isRunning(_ id: SessionID) -> Bool { sessionsByID[id] != nil }
 
     func runningSnapshot(_ id: SessionID) async throws -> SessionSnapshot { try await chosenSession(id).snapshot() }
 
     var knownRoutes: Set<RouteID> { Set(registry.routes.map(\.id)) }
-    var configuredRooms: [Room] { configuration.rooms }
-
     func route(_ id: RouteID) -> Route? { registry.routes.first { $0.id == id } }
 
     private func sessionChanged(_ snapshot: SessionSnapshot, _ number: Int) {
@@ -535,6 +480,11 @@ public actor RouterEngine: RouterControlling {
     }
 
     func tell(_ notice: Notice) { log.append(.notice(notice)) }
+
+    func tellRooms() {
+        log.append(
+            .rooms(RoomSelector.rooms(configured: configuredRooms, routes: registry.routes), groups: storedGroups))
+    }
 
     private func tell(_ report: CommandReport) { log.append(.command(report)) }
 
@@ -563,11 +513,20 @@ public actor RouterEngine: RouterControlling {
         return only
     }
 
+    var runningSessions: [PlaybackSession] { Array(sessionsByID.values) }
+
+    /// The queue of a session that has ended; nil where none is known.
+    func lastQueue(of session: SessionID) async throws -> QueueSnapshot? {
+        if let last = snapshots[session] { return last.queue }
+        return try await store.queue(session: session)
+    }
+
     /// The sessions that run, but for one.
     func sessions(but one: PlaybackSession) -> [PlaybackSession] { sessionsByID.values.filter { $0 !== one } }
 
     /// What plays on these routes gives way to what is to play.
     func release(_ routes: Set<RouteID>) async {
+        await endAnnouncements(on: routes)
         for session in sessionsByID.values {
             guard await !routes.isDisjoint(with: session.routes) else { continue }
             await session.giveWay(to: routes)

@@ -17,7 +17,7 @@ struct StoredCastPins: CastPinStoring {
 public enum CastIdentityService {
     /// What a device has to show before it is told anything. Throws `configuration`.
     public static func policy(_ setup: RouterSetup) throws -> CastIdentityPolicy {
-        try setup.configuration.cast.policy(pins: StoredCastPins(store: try InProcessRouter.openStore(setup)))
+        try setup.configuration.cast.policy(pins: StoredCastPins(store: try RouterComposition.openStore(setup)))
     }
 
     /// - Parameter accept: keeps the key that the device shows now, if all else holds.

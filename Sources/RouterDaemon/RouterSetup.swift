@@ -6,6 +6,10 @@ import RouterStore
 /// What a router is put together from.
 public struct RouterSetup: Sendable {
     public var configuration: RouterConfiguration
+    /// The file that `configuration` was read from, whose changes are taken up while the router runs; nil watches none.
+    public var configurationPath: String?
+    /// Whether a person named that file, and it has to be there.
+    public var configurationMustExist = false
     /// `--device` URIs.
     public var deviceURIs: [String]
     /// Where state is kept; nil keeps it in memory only.

@@ -3,93 +3,6 @@ import GRDB
 import RouteModel
 
 extension RouterStore {
-    /// How many queues are kept beside those of sessions that may be rejoined. A finished queue stays until then.
-    static let keptQueues = 50
-
-    // MARK: - Queues
-
-    public func saveQueue(_ queue: QueueSnapshot, session: SessionID) async throws {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let rows: [(item: String, content: String)]
-        let details: String
-        do {
-            details = try Self.text(QueueDetails(repeatMode: queue.repeatMode, original: queue.original), encoder)
-            rows = try queue.items.map { ($0.id.rawValue, String(decoding: try encoder.encode($0), as: UTF8.self)) }
-        } catch {
-            throw RouterError.storage(
-                StoreFault.content("an item has no JSON form"), doing: "save a queue", path: file?.path)
-        }
-        let name = session.rawValue
-        try await write("save a queue") { db in
-            try db.execute(
-                sql: """
-                    INSERT INTO queue (session, version, current, saved, details)
-                    VALUES (?, ?, ?, (SELECT IFNULL(MAX(saved), 0) + 1 FROM queue), ?)
-                    ON CONFLICT (session) DO UPDATE
-                    SET version = excluded.version, current = excluded.current, saved = excluded.saved,
-                        details = excluded.details
-                    """, arguments: [name, queue.version, queue.current?.rawValue, details])
-            // A queue is saved at each step through it: only what differs is written.
-            let kept = try String.fetchAll(
-                db, sql: "SELECT content FROM queueItem WHERE session = ? ORDER BY place", arguments: [name])
-            for (place, row) in rows.enumerated() where place >= kept.count || kept[place] != row.content {
-                try db.execute(
-                    sql: "INSERT OR REPLACE INTO queueItem (session, place, item, content) VALUES (?, ?, ?, ?)",
-                    arguments: [name, place, row.item, row.content])
-            }
-            if kept.count > rows.count {
-                try db.execute(
-                    sql: "DELETE FROM queueItem WHERE session = ? AND place >= ?", arguments: [name, rows.count])
-            }
-            try Self.dropOldQueues(db)
-        }
-    }
-
-    /// Lets go of the oldest queues, with the media tokens of their items.
-    private static func dropOldQueues(_ db: Database) throws {
-        let old = try String.fetchAll(
-            db,
-            sql: """
-                SELECT session FROM queue WHERE session NOT IN (SELECT id FROM session)
-                ORDER BY saved DESC LIMIT -1 OFFSET ?
-                """, arguments: [keptQueues])
-        for session in old {
-            try db.execute(
-                sql: "DELETE FROM mediaToken WHERE item IN (SELECT item FROM queueItem WHERE session = ?)",
-                arguments: [session])
-            try db.execute(sql: "DELETE FROM queue WHERE session = ?", arguments: [session])
-        }
-    }
-
-    public func queue(session: SessionID) async throws -> QueueSnapshot? {
-        let stored: (version: Int, current: String?, details: String?, contents: [String])? = try await read(
-            "read a queue"
-        ) { db in
-            guard
-                let row = try Row.fetchOne(
-                    db, sql: "SELECT version, current, details FROM queue WHERE session = ?",
-                    arguments: [session.rawValue])
-            else { return nil }
-            let contents = try String.fetchAll(
-                db, sql: "SELECT content FROM queueItem WHERE session = ? ORDER BY place",
-                arguments: [session.rawValue])
-            return (row["version"], row["current"], row["details"], contents)
-        }
-        guard let stored else { return nil }
-        let decoder = JSONDecoder()
-        do {
-            let items = try stored.contents.map { try decoder.decode(QueueItem.self, from: Data($0.utf8)) }
-            let details = try stored.details.map { try decoder.decode(QueueDetails.self, from: Data($0.utf8)) }
-            return QueueSnapshot(
-                version: stored.version, items: items, current: stored.current.map(ItemID.init(rawValue:)),
-                repeatMode: details?.repeatMode ?? .off, original: details?.original)
-        } catch {
-            throw RouterError.storage(
-                StoreFault.content("an item of it is not understood"), doing: "read a queue", path: file?.path)
-        }
-    }
-
     // MARK: - Sessions
 
     public func saveSession(_ record: SessionRecord) async throws {
@@ -191,12 +104,6 @@ extension RouterStore {
             }
         }
     }
-}
-
-/// What is kept of a queue beside its rows.
-private struct QueueDetails: Codable {
-    var repeatMode: RepeatMode
-    var original: [ItemID]?
 }
 
 /// What is kept of a session beside its rows.

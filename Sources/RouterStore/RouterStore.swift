@@ -15,7 +15,11 @@ public actor RouterStore: RouterStoring {
     var database: DatabaseQueue
     let file: StoreFile?
     private let schema: StoreSchema
-    private let date: @Sendable () -> Date
+    let date: @Sendable () -> Date
+    /// What was written of queues last, and of which, the latest at the end.
+    var written: [SessionID: WrittenQueue] = [:]
+    var lastWritten: [SessionID] = []
+    private var queueTurns = Turn()
     /// Which file `database` has open, as an inode.
     private var identity: UInt64?
 
@@ -104,6 +108,28 @@ public actor RouterStore: RouterStoring {
         } catch {
             throw translated(error, doing: what, on: database)
         }
+    }
+
+    /// As `write`, but for errors of one kind, which are the caller's own and thrown as they are.
+    func write<Value: Sendable, Own: Error>(
+        _ what: String, passing own: Own.Type, _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        let result = try await write(what) { db -> Result<Value, Own> in
+            do {
+                return .success(try body(db))
+            } catch let error as Own {
+                // Before anything was written: there is nothing to take back.
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Runs `body` when no other of its kind runs.
+    func inTurn<Value: Sendable>(_ body: () async throws -> Value) async rethrows -> Value {
+        if !queueTurns.tryEnter() { await withCheckedContinuation { queueTurns.wait($0) } }
+        defer { queueTurns.leave() }
+        return try await body()
     }
 
     /// The error as people see it. Where it shows that the file is damaged, the file is replaced first.

@@ -1,4 +1,6 @@
+import Foundation
 import GRDB
+import RouteModel
 
 /// The tables and how each version came out of the one before.
 ///
@@ -8,7 +10,7 @@ struct StoreSchema: Sendable {
     var version: Int
     var migrator: DatabaseMigrator
 
-    static let current = StoreSchema(version: 4, migrator: migrations())
+    static let current = StoreSchema(version: 5, migrator: migrations())
 
     /// Where the file is older, brings it up to date. Throws `StoreFault.newer` for one that a later router wrote.
     func apply(to database: DatabaseQueue) throws {
@@ -65,7 +67,92 @@ struct StoreSchema: Sendable {
                     CREATE INDEX pairingKeyByPairing ON pairingKey(pairing);
                     """)
         }
+        // Rooms and groups that commands made, each as its JSON.
+        migrator.registerMigration("rooms") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE room (
+                        name TEXT PRIMARY KEY NOT NULL,
+                        content TEXT NOT NULL
+                    ) WITHOUT ROWID;
+
+                    CREATE TABLE roomGroup (
+                        name TEXT PRIMARY KEY NOT NULL,
+                        content TEXT NOT NULL
+                    ) WITHOUT ROWID;
+                    """)
+        }
+        migrator.registerMigration("queues and history") { try queuesAndHistory($0) }
         return migrator
+    }
+
+    /// Items of a queue under numbers of their own, and their order as a list of those: a change of the order, in a queue
+    /// of a hundred thousand, is one row.
+    private static func queuesAndHistory(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                CREATE TABLE queueEntry (
+                    session TEXT NOT NULL REFERENCES queue(session) ON DELETE CASCADE,
+                    number INTEGER NOT NULL,
+                    \(QueueEntryRow.definition),
+                    PRIMARY KEY (session, number)
+                ) WITHOUT ROWID;
+
+                CREATE TABLE queueOrder (
+                    session TEXT NOT NULL REFERENCES queue(session) ON DELETE CASCADE,
+                    isOriginal INTEGER NOT NULL,
+                    numbers BLOB NOT NULL,
+                    PRIMARY KEY (session, isOriginal)
+                ) WITHOUT ROWID;
+
+                INSERT INTO queueEntry (session, number, item, content)
+                SELECT session, place + 1, item, content FROM queueItem;
+
+                CREATE TABLE savedQueue (
+                    name TEXT PRIMARY KEY NOT NULL,
+                    saved REAL NOT NULL
+                ) WITHOUT ROWID;
+
+                CREATE TABLE savedQueueEntry (
+                    name TEXT NOT NULL REFERENCES savedQueue(name) ON DELETE CASCADE,
+                    place INTEGER NOT NULL,
+                    \(QueueEntryRow.definition),
+                    PRIMARY KEY (name, place)
+                ) WITHOUT ROWID;
+
+                CREATE TABLE play (
+                    id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL,
+                    session TEXT NOT NULL,
+                    itemID TEXT NOT NULL,
+                    item TEXT NOT NULL,
+                    rooms TEXT NOT NULL,
+                    started REAL NOT NULL,
+                    stopped REAL,
+                    reason TEXT,
+                    furthest INTEGER NOT NULL,
+                    owner TEXT NOT NULL,
+                    touched REAL NOT NULL
+                );
+                CREATE INDEX playBySession ON play(session, id);
+                """)
+        for row in try Row.fetchAll(db, sql: "SELECT session, details FROM queue") {
+            let session: String = row["session"]
+            let ids = try String.fetchAll(
+                db, sql: "SELECT item FROM queueItem WHERE session = ? ORDER BY place", arguments: [session])
+            let numbers = ids.indices.map { UInt32($0) + 1 }
+            let details = (row["details"] as String?).flatMap {
+                try? JSONDecoder().decode(QueueDetails.self, from: Data($0.utf8))
+            }
+            try db.execute(
+                sql: "INSERT INTO queueOrder (session, isOriginal, numbers) VALUES (?, 0, ?)",
+                arguments: [session, RouterStore.packed(numbers)])
+            guard let original = details?.original else { continue }
+            let known = Dictionary(zip(ids, numbers), uniquingKeysWith: { first, _ in first })
+            try db.execute(
+                sql: "INSERT INTO queueOrder (session, isOriginal, numbers) VALUES (?, 1, ?)",
+                arguments: [session, RouterStore.packed(original.compactMap { known[$0.rawValue] })])
+        }
+        try db.execute(sql: "DROP TABLE queueItem")
     }
 
     static func firstVersion() -> DatabaseMigrator {

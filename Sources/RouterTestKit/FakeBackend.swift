@@ -10,6 +10,7 @@ public final class FakeProvider: RouteProvider {
 
     private struct State {
         var refusals: [EndpointID: RouterError] = [:]
+        var gates: [EndpointID: AsyncStream<Void>] = [:]
         var loadRefusals: [EndpointID: RouterError] = [:]
         var sessions: [FakeRouteSession] = []
         var kept: [EndpointID: RouteSessionUpdate] = [:]
@@ -67,6 +68,13 @@ public final class FakeProvider: RouteProvider {
     /// The device refuses connections from now on.
     public func refuse(_ endpoint: Endpoint, with error: RouterError) {
         state.withLock { $0.refusals[endpoint.id] = error }
+    }
+
+    /// Whoever opens a session there next waits until what this gives is finished.
+    public func holdsOpening(of endpoint: Endpoint) -> AsyncStream<Void>.Continuation {
+        let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
+        state.withLock { $0.gates[endpoint.id] = gate }
+        return continuation
     }
 
     /// The device lets itself be connected to, and then takes no media.
@@ -137,6 +145,7 @@ public final class FakeProvider: RouteProvider {
     public func open(_ endpoint: Endpoint, options: OpenOptions) async throws -> any RouteSession {
         state.withLock { $0.opened.append((endpoint, options.rejoin)) }
         state.withLock { $0.credentials.append(options.credentials) }
+        if let gate = state.withLock({ $0.gates.removeValue(forKey: endpoint.id) }) { for await _ in gate {} }
         if let refusal = state.withLock({ $0.refusals[endpoint.id] }) { throw refusal }
         let kept = options.rejoin == nil ? nil : state.withLock { $0.kept.removeValue(forKey: endpoint.id) }
         let session = FakeRouteSession(

@@ -6,7 +6,9 @@ import Synchronization
 public final class FakeMedia: MediaPreparing {
     private struct State {
         var lengths: [String: Double] = [:]
-        var broken: [String: RouterError] = [:]
+        var broken: [String: (error: RouterError, times: Int)] = [:]
+        var pictures: Set<String> = []
+        var folders: [String: [String]] = [:]
         var published: [MediaToken] = []
         var withdrawn: [MediaToken] = []
         var feeds: [FakeFeed] = []
@@ -21,10 +23,26 @@ public final class FakeMedia: MediaPreparing {
     public func add(_ path: String, seconds: Double) { state.withLock { $0.lengths[path] = seconds } }
 
     /// A file that cannot be played.
-    public func add(_ path: String, failing error: RouterError) {
+    ///
+    /// - Parameter times: how often it fails, before it plays for `seconds`.
+    public func add(_ path: String, failing error: RouterError, times: Int = .max, seconds: Double = 0) {
         state.withLock {
-            $0.lengths[path] = 0
-            $0.broken[path] = error
+            $0.lengths[path] = seconds
+            $0.broken[path] = (error, times)
+        }
+    }
+
+    /// This file has a picture that moves.
+    public func showsVideo(_ path: String) { state.withLock { _ = $0.pictures.insert(path) } }
+
+    /// A folder of these files.
+    public func add(folder: String, of paths: [String]) { state.withLock { $0.folders[folder] = paths } }
+
+    private func failure(of name: String, counting: Bool = true) -> RouterError? {
+        state.withLock { state in
+            guard let broken = state.broken[name] else { return nil }
+            if counting { state.broken[name] = broken.times > 1 ? (broken.error, broken.times - 1) : nil }
+            return broken.error
         }
     }
 
@@ -36,12 +54,15 @@ public final class FakeMedia: MediaPreparing {
     public var feeds: [FakeFeed] { state.withLock { $0.feeds } }
 
     public func expand(_ what: [String], workingDirectory: String) async throws -> ExpandedMedia {
-        let entries = try what.map { name in
-            if name.contains("://") { return ExpandedMedia.Entry(source: .url(name)) }
+        let entries = try what.flatMap { name in
+            if name.contains("://") { return [ExpandedMedia.Entry(source: .url(name))] }
+            if let files = state.withLock({ $0.folders[name] }) {
+                return files.map { ExpandedMedia.Entry(source: .file(path: $0), context: name) }
+            }
             guard state.withLock({ $0.lengths[name] }) != nil else {
                 throw RouterError(.mediaNotFound, "there is no file \(name)")
             }
-            return ExpandedMedia.Entry(source: .file(path: name))
+            return [ExpandedMedia.Entry(source: .file(path: name))]
         }
         return ExpandedMedia(entries: entries, notices: [])
     }
@@ -56,11 +77,12 @@ public final class FakeMedia: MediaPreparing {
 
     public func facts(_ source: MediaSource) async throws -> MediaFacts {
         let name = name(source)
-        if let error = state.withLock({ $0.broken[name] }) { throw error }
+        if let error = failure(of: name, counting: false) { throw error }
         let seconds = state.withLock { $0.lengths[name] } ?? 60
         return MediaFacts(
             metadata: MediaMetadata(kind: .music, title: "Title of \(name)", artist: "An artist"),
-            duration: MediaTime(seconds: seconds), contentType: "audio/flac", hasAudio: true, hasVideo: false,
+            duration: MediaTime(seconds: seconds), contentType: "audio/flac", hasAudio: true,
+            hasVideo: state.withLock { $0.pictures.contains(name) },
             live: false, hasArtwork: false)
     }
 
@@ -69,13 +91,14 @@ public final class FakeMedia: MediaPreparing {
     public func feed(_ first: FeedItem, events: FeedEvents) async throws -> any AudioFeed {
         var item: FeedItem? = first
         var frame: Int64 = 0
-        var marks: [(FeedItem, Int64, RouterError?)] = []
         while let current = item {
             let name = name(current.source)
-            let error = state.withLock { $0.broken[name] }
-            marks.append((current, frame, error))
-            if error == nil {
-                let seconds = max(0, (state.withLock { $0.lengths[name] } ?? 60) - current.start.seconds)
+            if let error = failure(of: name) {
+                await events.ended(current.item, frame, error)
+            } else {
+                await events.started(current.item, frame, current.start)
+                let length = state.withLock { $0.lengths[name] } ?? 60
+                let seconds = max(0, min(length, current.end?.seconds ?? length) - current.start.seconds)
                 frame += Int64(seconds * 44_100)
             }
             // The queue is asked only for what comes after, as a decoder does it ahead of need.
@@ -86,21 +109,13 @@ public final class FakeMedia: MediaPreparing {
             state.feeds.append(feed)
             return feed
         }
-        let told = marks
-        for (item, frame, error) in told {
-            if let error {
-                await events.ended(item.item, frame, error)
-            } else {
-                await events.started(item.item, frame, item.start)
-            }
-        }
         return feed
     }
 
     public func publish(
         _ item: QueueItem, token: MediaToken, for requirements: PullRequirements
     ) async throws -> PullMedia {
-        if let error = state.withLock({ $0.broken[name(item.source)] }) { throw error }
+        if let error = failure(of: name(item.source)) { throw error }
         state.withLock { $0.published.append(token) }
         return PullMedia(
             token: token, url: "http://127.0.0.1/\(item.source.label)", contentType: "audio/flac", live: false,

@@ -9,17 +9,50 @@ public actor InMemoryStore: RouterStoring {
     private var failures: [EndpointID: EndpointFailure] = [:]
     private var facts: [String: [String: String]] = [:]
     private var volumes: [RouteID: VolumeState] = [:]
+    private var storedRooms: [String: Room] = [:]
+    private var groups: [String: RoomGroup] = [:]
     private var who: InstallationIdentity?
+    private var kept: [String: SavedQueue] = [:]
+    private var history: [PlayRecord] = []
     private var paired: [(record: PairingRecord, credentials: DeviceCredentials)] = []
 
+    private var failure: RouterError?
+    /// How often a queue was to be written.
+    public private(set) var queueWrites = 0
+
     public init() {}
+
+    /// Queues and plays cannot be written from now on, as on a full disk; nil: they can again.
+    public func refusesQueues(with error: RouterError?) { failure = error }
 
     public func route(forAnyOf keys: [StrongKey]) -> RouteID? { keys.lazy.compactMap { self.aliases[$0] }.first }
     public func remember(route: RouteID, name: String, keys: [StrongKey]) {
         for key in keys { aliases[key] = route }
     }
-    public func saveQueue(_ queue: QueueSnapshot, session: SessionID) { queues[session] = queue }
+    public func saveQueue(_ queue: QueueSnapshot, session: SessionID) throws {
+        queueWrites += 1
+        if let failure { throw failure }
+        queues[session] = queue
+    }
     public func queue(session: SessionID) -> QueueSnapshot? { queues[session] }
+    public func keepQueue(_ queue: SavedQueue) { kept[queue.name] = queue }
+    public func savedQueueNames() -> [String] { kept.keys.sorted() }
+    public func savedQueue(_ name: String) -> SavedQueue? { kept[name] }
+    public func removeSavedQueue(_ name: String) -> Bool { kept.removeValue(forKey: name) != nil }
+    public func addPlay(_ record: PlayRecord) throws -> Int {
+        if let failure { throw failure }
+        var record = record
+        record.id = history.count + 1
+        history.append(record)
+        return record.id
+    }
+    public func updatePlay(_ record: PlayRecord) {
+        if history.indices.contains(record.id - 1) { history[record.id - 1] = record }
+    }
+    public func openPlay(session: SessionID) -> PlayRecord? {
+        history.last { $0.session == session }.flatMap { $0.stopped == nil ? $0 : nil }
+    }
+    public func plays(limit: Int) -> [PlayRecord] { history.suffix(limit).reversed() }
     public func saveSession(_ record: SessionRecord) { sessions[record.session] = record }
     public func sessionsToRejoin() -> [SessionRecord] { Array(sessions.values) }
     public func removeSession(_ session: SessionID) { sessions[session] = nil }
@@ -37,6 +70,15 @@ public actor InMemoryStore: RouterStoring {
     }
     public func volume(of route: RouteID) -> VolumeState? { volumes[route] }
     public func saveVolume(_ volume: VolumeState, of route: RouteID) { volumes[route] = volume }
+    public func rooms() -> [Room] { storedRooms.values.sorted { $0.name < $1.name } }
+    public func saveRoom(_ room: Room, replacing name: String?) {
+        if let name { storedRooms[name] = nil }
+        storedRooms[room.name] = room
+    }
+    public func removeRoom(_ name: String) { storedRooms[name] = nil }
+    public func roomGroups() -> [RoomGroup] { groups.values.sorted { $0.name < $1.name } }
+    public func saveRoomGroup(_ group: RoomGroup) { groups[group.name] = group }
+    public func removeRoomGroup(_ name: String) { groups[name] = nil }
     public func identity() -> InstallationIdentity {
         let identity = who ?? .random()
         who = identity

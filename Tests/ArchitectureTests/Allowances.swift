@@ -46,6 +46,12 @@ enum Allowances {
             path: "Sources/Media/Server/MediaServer.swift", count: 2,
             why: "listening, shared by all who ask for the port, and the server's run: awaited by stop"),
         Tasks(
+            path: "Sources/RouterAPI/Client/RouterClient+Events.swift", count: 1,
+            why: "the reader of a daemon's events; cancelled with the stream that it feeds"),
+        Tasks(
+            path: "Sources/RouterDaemon/HTTP/HTTPListener.swift", count: 1,
+            why: "accepts connections, and is not cancelled but closed; awaited by stop"),
+        Tasks(
             path: "Sources/RouterCommands/Simulate/SimulatedHouse.swift", count: 1,
             why: "merges the receivers' events; cancelled with the stream that it feeds"),
         Tasks(

@@ -27,7 +27,11 @@ enum ExternalPackage: CaseIterable {
         case .protobuf: ["SwiftProtobuf"]
         case .logging: ["Logging"]
         // Its requests, responses and bodies are made of these.
-        case .hummingbird: ["Hummingbird", "HummingbirdCore", "HTTPTypes", "NIOCore", "NIOPosix", "ServiceLifecycle"]
+        case .hummingbird:
+            [
+                "Hummingbird", "HummingbirdCore", "HTTPTypes", "NIOHTTPTypes", "NIOCore", "NIOPosix",
+                "ServiceLifecycle",
+            ]
         case .subprocess: ["Subprocess", "System", "SystemPackage"]
         case .collections: ["Collections", "DequeModule", "OrderedCollections"]
         case .asyncAlgorithms: ["AsyncAlgorithms"]
@@ -76,13 +80,14 @@ enum ModuleTable {
         "SceneScript": ModuleRow(["RouteModel"], [.yams]),
         "RouterAPI": ModuleRow(["RouteModel"], [.nio, .asyncHTTPClient]),
         "MPRISBridge": ModuleRow(["RouteModel", "CSystemd"]),
-        // The composition root: it alone sees all sides. Yams, because it reads the configuration file.
+        // The composition root: it alone sees all sides. Yams, because it reads the configuration file; NIO, because it
+        // listens on sockets that systemd has opened.
         "RouterDaemon": ModuleRow(
             [
                 "RouteModel", "RouteBackend", "CastV2", "HomeKitPairing", "AirPlay", "Media", "Pacing",
                 "AvahiDiscovery", "CastBackend", "AirPlayBackend", "RouterCore", "RouterStore", "SceneScript",
                 "RouterAPI", "MPRISBridge",
-            ], [.hummingbird, .logging, .yams]),
+            ], [.hummingbird, .nio, .logging, .yams]),
         // Logging, because -v and -vv are its flags; the contract and its Avahi side, because `simulate` announces the
         // receivers that it starts; CastBackend, because `router cast` speaks of what only Cast has.
         "RouterCommands": ModuleRow(
@@ -100,6 +105,8 @@ enum ModuleTable {
                 "COpenSSL", "CSodium",
             ], [.nio, .nioSSL, .protobuf, .hummingbird, .subprocess, .logging]),
         "RouterTestKit": ModuleRow(["RouteModel", "RouteBackend"]),
+        // In Samples: what a new backend begins with.
+        "TemplateBackend": ModuleRow(["RouteModel", "RouteBackend"]),
         // In Tests, shared by test targets: peers and the lab.
         "PeerSupport": ModuleRow(["RouteModel", "RouteBackend", "RouterTestKit"], [.nio]),
     ]

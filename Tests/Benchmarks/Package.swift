@@ -24,11 +24,41 @@ let package = Package(
                 .enableUpcomingFeature("MemberImportVisibility"),
             ]),
         .executableTarget(
+            name: "QueueBenchmarks",
+            dependencies: [
+                .product(name: "RouteModel", package: "router"),
+                .product(name: "RouteBackend", package: "router"),
+                .product(name: "RouterCore", package: "router"),
+                .product(name: "RouterStore", package: "router"),
+                .product(name: "RouterTestKit", package: "router"),
+            ],
+            swiftSettings: [
+                .swiftLanguageMode(.v6),
+                .enableUpcomingFeature("ExistentialAny"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+            ]),
+        .executableTarget(
             name: "AirPlayBenchmarks",
             dependencies: [
                 .product(name: "AirPlay", package: "router"),
                 .product(name: "HomeKitPairing", package: "router"),
                 .product(name: "SimulatedReceivers", package: "router"),
+            ],
+            swiftSettings: [
+                .swiftLanguageMode(.v6),
+                .enableUpcomingFeature("ExistentialAny"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+            ]),
+        .executableTarget(
+            name: "DaemonBenchmarks",
+            dependencies: [
+                .product(name: "RouteModel", package: "router"),
+                .product(name: "RouteBackend", package: "router"),
+                .product(name: "RouterCore", package: "router"),
+                .product(name: "RouterDaemon", package: "router"),
+                .product(name: "RouterAPI", package: "router"),
+                .product(name: "RouterTestKit", package: "router"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: [
                 .swiftLanguageMode(.v6),

@@ -9,6 +9,8 @@
   start   the same at simulated receivers, by the clock of what they play: RAOP, AirPlay 2 by PTP and by NTP; router, pyatv
   rooms   CPU, memory and packet lateness of the sender with 1, 8 and 32 rooms, RAOP and AirPlay 2; receivers apart
   pairing transient pair-setup, pair-verify and pair-setup with a PIN: the time on our side
+  queue   a queue of 100,000 items: what an insertion, a move, a shuffle and a look at it cost, and a start-up with it
+  daemon  a command through the daemon's socket, an event to 1,000 readers, the idle daemon
   server  32 clients fetching one big file: router's media server, nginx; growth of memory; latency of far ranges
 
 Peak memory is the sum of VmHWM over a process and its children, read while they live. Times are medians; the least is in
@@ -24,8 +26,10 @@ import tempfile
 from airplay_bench import measure_cpu, measure_sound
 from cast_bench import measure_load
 from castsession_bench import measure_session
+from daemon_bench import measure_daemon
 from measuring import Table, Tools
 from pairing_bench import measure_pairing
+from queue_bench import measure_queue
 from rooms_bench import measure_rooms, measure_start
 from server_bench import measure_server
 
@@ -36,7 +40,7 @@ def main():
     options.add_argument("--benchmarks", help="the binary of Tests/Benchmarks/Sources; without it only peers are measured")
     options.add_argument(
         "--airplay-benchmarks", help="AirPlayBenchmarks; else beside --benchmarks")
-    options.add_argument("--only", default="load,session,sound,start,cpu,rooms,pairing,server")
+    options.add_argument("--only", default="load,session,sound,start,cpu,rooms,pairing,queue,daemon,server")
     options.add_argument("--repeat", type=int, default=5, help="runs of each start-up measurement")
     options.add_argument("--seconds", type=int, default=30, help="how long CPU is counted")
     options = options.parse_args()
@@ -44,6 +48,7 @@ def main():
     airplay = os.path.abspath(
         options.airplay_benchmarks
         or os.path.join(os.path.dirname(options.benchmarks or ""), "AirPlayBenchmarks"))
+    daemon = os.path.join(os.path.dirname(airplay), "DaemonBenchmarks")
     folder = tempfile.mkdtemp(prefix="router-benchmarks.")
     table = Table()
     try:
@@ -57,6 +62,9 @@ def main():
             "start": lambda: measure_start(tools, table, options.repeat),
             "rooms": lambda: measure_rooms(tools, table, options.seconds),
             "pairing": lambda: measure_pairing(table, airplay),
+            "queue": lambda: measure_queue(
+                table, os.path.join(os.path.dirname(os.path.abspath(options.benchmarks or "")), "QueueBenchmarks")),
+            "daemon": lambda: measure_daemon(table, daemon),
             "server": lambda: measure_server(tools, table),
         }
         for name in options.only.split(","):

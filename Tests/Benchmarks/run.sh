@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The benchmarks: builds the router for release, then measures it beside its peers in one run and prints one table.
 #
-#   Tests/Benchmarks/run.sh [--only load,session,sound,start,cpu,rooms,pairing,server] [--repeat N] [--seconds N]
+#   Tests/Benchmarks/run.sh [--only load,session,sound,start,cpu,rooms,pairing,queue,daemon,server] [--repeat N] [--seconds N]
 #                           [--router PATH] [--benchmarks PATH]
 #
 # Runs in the lab (Tests/lab.sh): nothing that is measured shares a network with the machine around it. Needs root or

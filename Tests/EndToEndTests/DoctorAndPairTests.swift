@@ -141,11 +141,11 @@ struct DoctorAndPairTests {
             }
 
             let removed = try await RouterProcess.run(
-                ["pair", "remove", "TV", "--device", uri], environment: home.state)
+                ["pair", "remove", "TV", "--yes", "--device", uri], environment: home.state)
             #expect(removed.status == 0 && removed.errors.contains("is forgotten"), "\(removed.errors)")
             #expect(await receiver.pairings().controllers.isEmpty)
         }
-        let again = try await RouterProcess.run(["pair", "remove", "TV"], environment: home.state)
+        let again = try await RouterProcess.run(["pair", "remove", "TV", "--yes"], environment: home.state)
         #expect(again.status == 3)
     }
 
@@ -162,7 +162,7 @@ struct DoctorAndPairTests {
                 ["pair", "--device", uri], environment: home.state, input: "open sesame\n")
             #expect(paired.status == 0, "\(paired.errors)")
         }
-        let removed = try await RouterProcess.run(["pair", "remove", "Bath"], environment: home.state)
+        let removed = try await RouterProcess.run(["pair", "remove", "Bath", "--yes"], environment: home.state)
         #expect(removed.status == 0, "\(removed.errors)")
         #expect(removed.errors.contains("could not be told"), "\(removed.errors)")
         let listed = try await RouterProcess.run(["pair", "list", "-o", "json"], environment: home.state)

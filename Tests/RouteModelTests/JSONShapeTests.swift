@@ -139,13 +139,13 @@ struct JSONShapeTests {
 
     @Test("C7 commands and their results")
     func commands() throws {
-        try expect(RemoteCommand.play, #"{"play":{}}"#)
-        try expect(RemoteCommand.seek(to: MediaTime(milliseconds: 500)), #"{"seek":{"to":0.5}}"#)
-        try expect(RemoteCommand.mute(true, room: "Kitchen"), #"{"mute":{"_0":true,"room":"Kitchen"}}"#)
-        try expect(CommandOrigin.device(RouteID(rawValue: "rt-1")), #"{"device":{"_0":"rt-1"}}"#)
+        try expect(RemoteCommand.play, #"{"type":"play"}"#)
+        try expect(RemoteCommand.seek(to: MediaTime(milliseconds: 500)), #"{"to":0.5,"type":"seek"}"#)
+        try expect(RemoteCommand.mute(true, room: "Kitchen"), #"{"muted":true,"room":"Kitchen","type":"mute"}"#)
+        try expect(CommandOrigin.device(RouteID(rawValue: "rt-1")), #"{"route":"rt-1","type":"device"}"#)
         try expect(
             CommandResult(id: CommandID(rawValue: "co-1"), outcome: .unverified),
-            #"{"id":"co-1","outcome":{"unverified":{}}}"#)
+            #"{"id":"co-1","outcome":{"type":"unverified"}}"#)
     }
 
     @Test("C21 an error")

@@ -21,7 +21,7 @@ struct House {
     ///   - startLead: what the speakers need to begin, where it is less than their lead.
     init(
         rooms: [Room] = [], store: InMemoryStore = InMemoryStore(), browsing: (any ServiceBrowsing)? = nil,
-        queueOnDevice: Bool = false, startLead: Int64? = nil,
+        queueOnDevice: Bool = false, startLead: Int64? = nil, localMinute: (@Sendable () -> Int)? = nil,
         stated: (FakeProvider, FakeProvider) -> [Endpoint]
     ) {
         self.store = store
@@ -37,6 +37,7 @@ struct House {
             queueOnDevice: queueOnDevice)
         var configuration = EngineConfiguration(rooms: rooms, stated: stated(airplay, cast))
         configuration.random = { 1 }
+        if let localMinute { configuration.localMinute = localMinute }
         engine = RouterEngine(
             providers: [airplay, cast], browsing: browsing, media: media, store: store, clock: clock,
             configuration: configuration)

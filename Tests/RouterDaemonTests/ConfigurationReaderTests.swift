@@ -56,6 +56,22 @@ struct ConfigurationReaderTests {
         #expect(configuration.rooms.last == Room(name: "Study", devices: ["Study"], configured: true))
     }
 
+    @Test("R2 a room's protocol under either name, and its quiet hours")
+    func quietHours() throws {
+        let rooms = try read(
+            """
+            version: 1
+            rooms:
+              - { name: A, devices: [A], via: cast, quiet_hours: 22:00-07:00 at 30 % }
+              - name: B
+                devices: [B]
+                quiet_hours: "13:00-14:00 at 0%"
+            """
+        ).rooms
+        #expect(rooms.map(\.via) == [.cast, .auto])
+        #expect(rooms.map { $0.quietHours?.description } == ["22:00-07:00 at 30 %", "13:00-14:00 at 0 %"])
+    }
+
     @Test("C21 how Cast devices are checked, and the first-run hint") func cast() throws {
         let configuration = try ConfigurationReader(path: "/etc/router/c.yaml").read(
             """

@@ -112,13 +112,18 @@ struct RouterStoreFileTests {
             try await store.saveMediaToken(
                 MediaTokenRecord(token: .random(), item: ItemID(rawValue: "\(index)"), path: "/p/\(index)"))
         }
-        try await store.database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+        let root = try await store.database.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+            return try Int.fetchOne(db, sql: "SELECT MAX(rootpage) FROM sqlite_master") ?? 1
+        }
         try await store.database.close()
-        // The header and the schema's page stay whole: opening sees nothing.
+        // The header, the schema's pages and the roots stay whole: opening sees nothing.
         let handle = try #require(FileHandle(forUpdatingAtPath: folder.file))
         let size = try handle.seekToEnd()
-        try handle.seek(toOffset: 4096)
-        try handle.write(contentsOf: Data(repeating: 0xEE, count: Int(size) - 4096))
+        let first = (root + 2) * 4096
+        try #require(Int(size) > first)
+        try handle.seek(toOffset: UInt64(first))
+        try handle.write(contentsOf: Data(repeating: 0xEE, count: Int(size) - first))
         try handle.close()
 
         store = try RouterStore(path: folder.file)

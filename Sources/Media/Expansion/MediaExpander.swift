@@ -16,8 +16,11 @@ struct MediaExpander {
     let workingDirectory: String
     let maximumEntries: Int
     let maximumPlaylistBytes: Int
-    /// Gets a playlist from the web, at most so many bytes.
+    /// Gets a list of tracks from the web, at most so many bytes.
     let fetch: @Sendable (_ url: String, _ limit: Int) async throws -> [UInt8]
+    /// Asks what is at an address whose name does not say it, and gets it where its server calls it a list of tracks;
+    /// nil for anything else, also for what does not answer.
+    let look: @Sendable (_ url: String, _ limit: Int) async throws -> TrackDocument?
 
     private var entries: [ExpandedMedia.Entry] = []
     private var notices: [Notice] = []
@@ -29,12 +32,14 @@ struct MediaExpander {
 
     init(
         workingDirectory: String, maximumEntries: Int, maximumPlaylistBytes: Int,
-        fetch: @escaping @Sendable (String, Int) async throws -> [UInt8]
+        fetch: @escaping @Sendable (String, Int) async throws -> [UInt8],
+        look: @escaping @Sendable (String, Int) async throws -> TrackDocument? = { _, _ in nil }
     ) {
         self.workingDirectory = workingDirectory
         self.maximumEntries = maximumEntries
         self.maximumPlaylistBytes = maximumPlaylistBytes
         self.fetch = fetch
+        self.look = look
     }
 
     /// Throws `mediaNotFound`, or what else went wrong first, when nothing is left to play.
@@ -132,13 +137,12 @@ struct MediaExpander {
         case .folder: try addFolder(path)
         case .file:
             let source = MediaSource.file(path: path)
-            guard let kind = Playlist.Kind(extension: source.fileExtension) else {
-                return append(source, metadata, context)
-            }
+            let kinds = TrackSources.named(source.fileExtension)
+            guard !kinds.isEmpty else { return append(source, metadata, context) }
             guard facts.size <= maximumPlaylistBytes else { throw tooLarge(source) }
             guard let data = FileManager.default.contents(atPath: path) else { throw FileFacts.forbidden(path) }
             let real = (path as NSString).resolvingSymlinksInPath
-            try await addPlaylist([UInt8](data), kind, source, identity: real, metadata: metadata, context: context)
+            try await addPlaylist([UInt8](data), kinds, source, identity: real, metadata: metadata, context: context)
         case .pipe where open.isEmpty: try append(LiveInput(.pipe, name: path))
         case .pipe, .other:
             throw RouterError(
@@ -205,21 +209,30 @@ struct MediaExpander {
             hint: "Cut it into parts", scope: .item)
     }
 
-    /// A playlist at a web address is fetched; everything else there is one item, also an HLS playlist.
+    /// A list of tracks at a web address is fetched; everything else there is one item, also an HLS playlist.
     private mutating func addAddress(_ url: String, metadata: MediaMetadata, context: String?) async throws {
         let source = MediaSource.url(url)
         let name = source.fileExtension.lowercased()
-        guard name != "m3u8", let kind = Playlist.Kind(extension: name) else {
-            return append(source, metadata, context)
+        let kinds = name == "m3u8" ? [] : TrackSources.named(name)
+        if !kinds.isEmpty {
+            let bytes = try await fetch(url, maximumPlaylistBytes)
+            try await addPlaylist(bytes, kinds, source, identity: url, metadata: metadata, context: context)
+        } else if open.isEmpty, ContentType.of(extension: name) == nil,
+            let document = try await look(url, maximumPlaylistBytes)
+        {
+            // Only what a person named: of a list's entries there may be thousands.
+            try await addPlaylist(
+                document.bytes, document.sources, source, identity: url, metadata: metadata, context: context)
+        } else {
+            append(source, metadata, context)
         }
-        let bytes = try await fetch(url, maximumPlaylistBytes)
-        try await addPlaylist(bytes, kind, source, identity: url, metadata: metadata, context: context)
     }
 
     private mutating func addPlaylist(
-        _ bytes: [UInt8], _ kind: Playlist.Kind, _ source: MediaSource, identity: String, metadata: MediaMetadata,
-        context: String?
+        _ bytes: [UInt8], _ kinds: [any TrackSource], _ source: MediaSource, identity: String,
+        metadata: MediaMetadata, context: String?
     ) async throws {
+        guard let kind = TrackSources.choose(kinds, bytes) else { return append(source, metadata, context) }
         guard !open.contains(identity) else {
             throw RouterError(
                 .mediaUnsupported, "the playlist “\(source.label)” contains itself", hint: "Take it out of itself",
@@ -232,17 +245,17 @@ struct MediaExpander {
         }
         let playlist: Playlist
         do {
-            playlist = try Playlist.parse(bytes, as: kind)
+            playlist = try kind.read(bytes)
         } catch Playlist.Failure.isStream {
             return append(source, metadata, context)
         } catch Playlist.Failure.malformed(let why) {
             throw RouterError(
-                .mediaUnsupported, "the playlist “\(source.label)” cannot be read: \(why)",
+                .mediaUnsupported, "the \(kind.name) “\(source.label)” cannot be read: \(why)",
                 hint: "Check the file, or name its entries one by one", scope: .item)
         }
         guard !playlist.entries.isEmpty else {
             throw RouterError(
-                .mediaNotFound, "the playlist “\(source.label)” is empty", hint: "Name another one", scope: .item)
+                .mediaNotFound, "the \(kind.name) “\(source.label)” is empty", hint: "Name another one", scope: .item)
         }
         open.append(identity)
         defer { open.removeLast() }

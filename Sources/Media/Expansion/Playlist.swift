@@ -1,7 +1,7 @@
 import Foundation
 import RouteModel
 
-/// A playlist's entries as it writes them, before anything is looked for.
+/// The tracks that a document lists (`TrackSource`), as it writes them, before anything is looked for.
 struct Playlist: Sendable, Hashable {
     struct Entry: Sendable, Hashable {
         /// A path, relative or not, or an address.
@@ -9,20 +9,6 @@ struct Playlist: Sendable, Hashable {
         /// Whether `location` is percent-encoded, as XSPF's are.
         var isURI = false
         var metadata = MediaMetadata()
-    }
-
-    enum Kind: Sendable, Hashable {
-        case m3u, pls, xspf
-
-        /// By the name's extension; nil for what is no playlist.
-        init?(extension name: String) {
-            switch name.lowercased() {
-            case "m3u", "m3u8": self = .m3u
-            case "pls": self = .pls
-            case "xspf": self = .xspf
-            default: return nil
-            }
-        }
     }
 
     /// Why a playlist is not read.
@@ -40,15 +26,6 @@ struct Playlist: Sendable, Hashable {
 
     var title: String?
     var entries: [Entry] = []
-
-    /// Throws `Failure`.
-    static func parse(_ bytes: [UInt8], as kind: Kind) throws -> Playlist {
-        switch kind {
-        case .m3u: try M3UPlaylist.parse(try text(bytes))
-        case .pls: try PLSPlaylist.parse(try text(bytes))
-        case .xspf: try XSPFPlaylist.parse(bytes)
-        }
-    }
 
     /// UTF-8 or UTF-16 by its mark, else UTF-8 if it is that, else Latin-1.
     static func text(_ bytes: [UInt8]) throws -> String {

@@ -6,15 +6,9 @@ import RouteModel
 /// are how XML bombs are made.
 enum XSPFPlaylist {
     static func parse(_ bytes: [UInt8]) throws -> Playlist {
-        // Any other encoding than these would hide a declaration from the look below.
-        let text = try Playlist.text(bytes)
-        guard !text.contains("<!DOCTYPE"), !text.contains("<!ENTITY"), !text.lowercased().contains("<!doctype") else {
-            throw Playlist.Failure.malformed("it declares document types or entities")
-        }
+        try XMLDocument.check(bytes)
         let reader = XSPFReader()
-        let parser = XMLParser(data: Data(bytes))
-        parser.shouldResolveExternalEntities = false
-        parser.delegate = reader
+        let parser = XMLDocument.parser(bytes, reader)
         // The parser's own word is not enough: it takes a document that is cut off for whole.
         guard parser.parse() || reader.isFull, reader.sawEnd || reader.isFull else {
             throw Playlist.Failure.malformed("not a whole XSPF document")

@@ -63,6 +63,8 @@ actor PacketCursor: AudioPacketCursor {
 struct FeedDecoder: Sendable {
     /// Items in a row that give nothing, before the feed ends: a queue that repeats must not spin.
     static let maximumFailures = 100
+    /// Of an item that is begun at its end, so much is played.
+    static let shortestSeconds = 0.05
 
     let tool: MediaTool
     /// What captures a sink.
@@ -134,7 +136,7 @@ struct FeedDecoder: Sendable {
         if frames > 0 {
             return log.damage(
                 of: item.source, decoded: Double(frames) / Double(FeedBuffer.sampleRate), start: item.start.seconds,
-                succeeded: succeeded)
+                end: item.end?.seconds, succeeded: succeeded)
         }
         if log.errors.isEmpty, item.start > .zero {
             return RouterError(
@@ -150,6 +152,10 @@ struct FeedDecoder: Sendable {
         if item.start > .zero {
             // Before -i: seeks in the file, then decodes to the exact place.
             arguments += ["-ss", String(item.start.seconds)]
+        }
+        if let end = item.end {
+            // Also before -i: the input's samples are cut there, exactly.
+            arguments += ["-t", String(max(Self.shortestSeconds, (end - item.start).seconds))]
         }
         arguments += try InputArguments.of(item.source)
         return arguments + ["-map", "0:a:0", "-f", "s32le", "-ar", "44100", "-ac", "2", "pipe:1"]

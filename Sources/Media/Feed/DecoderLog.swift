@@ -66,11 +66,14 @@ struct DecoderLog: Sendable, Hashable {
     /// - Parameters:
     ///   - decoded: seconds of samples that came.
     ///   - start: seconds into the item at which decoding began.
-    func damage(of source: MediaSource, decoded: Double, start: Double, succeeded: Bool) -> RouterError? {
+    ///   - end: seconds into the item at which it was to stop; nil for its end.
+    func damage(
+        of source: MediaSource, decoded: Double, start: Double, end: Double? = nil, succeeded: Bool
+    ) -> RouterError? {
         let reached = start + decoded
         // Where nothing but audio is inside, a length that is not reached is damage even if no decoder complained.
         let audioOnly: Set<String> = ["flac", "wav", "w64", "aiff", "mp3", "caf", "wv", "ape", "tta"]
-        let missing = duration.map { $0 - reached } ?? 0
+        let missing = duration.map { min($0, end ?? $0) - reached } ?? 0
         let broken = !succeeded || (!errors.isEmpty && missing > 0.25)
         guard broken || (missing > 1 && audioOnly.contains(container ?? "")) else { return nil }
         let whole = duration.map { " of \(Self.clock($0))" } ?? ""

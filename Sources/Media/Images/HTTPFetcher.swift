@@ -39,9 +39,18 @@ struct HTTPFetcher: HTTPFetching {
     var additionalRoots: [NIOSSLCertificate] = []
 
     func get(_ url: String, headers: [(String, String)], limits: HTTPFetchLimits) async throws -> HTTPAnswer {
+        try await get(url, headers: headers, limits: limits) { _ in true }
+    }
+
+    /// - Parameter wants: whether the body of such an answer is wanted; else it is left where it is, and the answer's is
+    ///   empty.
+    func get(
+        _ url: String, headers: [(String, String)], limits: HTTPFetchLimits,
+        wants: @escaping @Sendable (HTTPAnswer) -> Bool
+    ) async throws -> HTTPAnswer {
         let clock = clock
         return try await withThrowingTaskGroup(of: HTTPAnswer.self) { group in
-            group.addTask { try await follow(url, headers, limits) }
+            group.addTask { try await follow(url, headers, limits, wants) }
             group.addTask {
                 try await clock.sleep(nanoseconds: Int64(limits.seconds) * 1_000_000_000)
                 throw RouterError(
@@ -55,12 +64,13 @@ struct HTTPFetcher: HTTPFetching {
     }
 
     private func follow(
-        _ first: String, _ headers: [(String, String)], _ limits: HTTPFetchLimits
+        _ first: String, _ headers: [(String, String)], _ limits: HTTPFetchLimits,
+        _ wants: @escaping @Sendable (HTTPAnswer) -> Bool
     ) async throws -> HTTPAnswer {
         var target = try Target(first)
         var headers = headers
         for _ in 0...limits.redirects {
-            let answer = try await exchange(target, headers, limits)
+            let answer = try await exchange(target, headers, limits, wants)
             guard [301, 302, 303, 307, 308].contains(answer.status), let location = answer["Location"] else {
                 return answer
             }
@@ -80,7 +90,8 @@ struct HTTPFetcher: HTTPFetching {
     }
 
     private func exchange(
-        _ target: Target, _ headers: [(String, String)], _ limits: HTTPFetchLimits
+        _ target: Target, _ headers: [(String, String)], _ limits: HTTPFetchLimits,
+        _ wants: @escaping @Sendable (HTTPAnswer) -> Bool
     ) async throws -> HTTPAnswer {
         let connection = try await connect(target)
         var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: target.path)
@@ -93,7 +104,7 @@ struct HTTPFetcher: HTTPFetching {
             return try await connection.executeThenClose { inbound, outbound in
                 try await outbound.write(.head(request))
                 try await outbound.write(.end(nil))
-                return try await Self.read(inbound, target, limits)
+                return try await Self.read(inbound, target, limits, wants)
             }
         } catch let error as RouterError {
             throw error
@@ -107,14 +118,17 @@ struct HTTPFetcher: HTTPFetching {
     private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
     private static func read(
-        _ inbound: NIOAsyncChannelInboundStream<HTTPClientResponsePart>, _ target: Target, _ limits: HTTPFetchLimits
+        _ inbound: NIOAsyncChannelInboundStream<HTTPClientResponsePart>, _ target: Target, _ limits: HTTPFetchLimits,
+        _ wants: @Sendable (HTTPAnswer) -> Bool
     ) async throws -> HTTPAnswer {
         var answer: HTTPAnswer?
         for try await part in inbound {
             switch part {
             case .head(let head):
-                answer = HTTPAnswer(
+                let begun = HTTPAnswer(
                     status: Int(head.status.code), headers: head.headers.map { ($0.name, $0.value) }, body: [])
+                guard wants(begun) else { return begun }
+                answer = begun
                 if let length = head.headers.first(name: "Content-Length").flatMap({ Int($0) }), length > limits.bytes {
                     throw target.tooLong(limits)
                 }
@@ -131,25 +145,25 @@ struct HTTPFetcher: HTTPFetching {
             .mediaUnreachable, "\(target.label) broke off before it was whole", scope: .item, retry: .later)
     }
 
+    /// What a connection there is secured with; nil for http.
+    func security(for target: Target) throws -> NIOSSLContext? {
+        guard target.isSecure else { return nil }
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.additionalTrustRoots = [.certificates(additionalRoots)]
+        configuration.applicationProtocols = ["http/1.1"]
+        return try NIOSSLContext(configuration: configuration)
+    }
+
     private func connect(_ target: Target) async throws -> Connection {
-        var context: NIOSSLContext?
-        if target.isSecure {
-            var configuration = TLSConfiguration.makeClientConfiguration()
-            configuration.additionalTrustRoots = [.certificates(additionalRoots)]
-            configuration.applicationProtocols = ["http/1.1"]
-            context = try NIOSSLContext(configuration: configuration)
-        }
-        let security = context
+        let security = try security(for: target)
         do {
             return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .connectTimeout(.seconds(10))
                 .connect(host: target.host, port: target.port) { channel in
                     channel.eventLoop.makeCompletedFuture {
                         if let security {
-                            // Names only: an address has no place in SNI.
-                            let name = target.isNumeric ? nil : target.host
                             try channel.pipeline.syncOperations.addHandler(
-                                NIOSSLClientHandler(context: security, serverHostname: name))
+                                NIOSSLClientHandler(context: security, serverHostname: target.serverName))
                         }
                         try channel.pipeline.syncOperations.addHTTPClientHandlers()
                         return try Connection(wrappingChannelSynchronously: channel)
@@ -161,7 +175,7 @@ struct HTTPFetcher: HTTPFetching {
     }
 
     /// Where a request goes.
-    private struct Target: Sendable {
+    struct Target: Sendable {
         let isSecure: Bool
         let host: String
         let port: Int
@@ -171,7 +185,8 @@ struct HTTPFetcher: HTTPFetching {
         /// Without query and user.
         let label: String
 
-        var isNumeric: Bool { NetworkAddress(host) != nil }
+        /// Names only: an address has no place in SNI.
+        var serverName: String? { NetworkAddress(host) == nil ? host : nil }
 
         init(_ text: String, from base: Target? = nil) throws {
             let origin = base.flatMap { URL(string: "\($0.isSecure ? "https" : "http")://\($0.authority)\($0.path)") }

@@ -59,8 +59,7 @@ struct CastAuthCommand: AsyncParsableCommand {
                 options.console.out(finding.verdict.rawValue)
             } else {
                 switch options.output {
-                case .json: options.console.out(try Renderer.json(finding))
-                case .ndjson: options.console.out(try Renderer.jsonLine(finding))
+                case .json, .ndjson, .yaml: options.console.out(try Renderer.document(finding, options.output))
                 case .plain:
                     for (name, value) in Self.facts(finding) { options.console.out("\(name)\t" + Console.clean(value)) }
                 case .table: show(finding)

@@ -85,7 +85,7 @@ private struct CastChannelPrinter: Sendable {
     }
 
     func print(_ report: CastChannelReport) {
-        if format == .json || format == .ndjson {
+        if !format.isForPeople {
             if let line = try? Renderer.jsonLine(report) { console.out(line) }
             return
         }

@@ -211,8 +211,7 @@ struct CastTransferCommand: AsyncParsableCommand {
                 }
             }
             switch options.output {
-            case .json: options.console.out(try Renderer.json(report))
-            case .ndjson: options.console.out(try Renderer.jsonLine(report))
+            case .json, .ndjson, .yaml: options.console.out(try Renderer.document(report, options.output))
             case .table, .plain:
                 if options.speaks {
                     let place = ClockTime.format(MediaTime(seconds: report.position))

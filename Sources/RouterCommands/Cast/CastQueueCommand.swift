@@ -104,8 +104,8 @@ struct CastQueueCommand: AsyncParsableCommand {
     private func list() async throws {
         try await reporting(options) {
             let queue = try await target.control(options) { try await $0.queue() }
-            if options.output == .json, !options.quiet {
-                options.console.out(try Renderer.json(queue))
+            if options.output == .json || options.output == .yaml, !options.quiet {
+                options.console.out(try Renderer.document(queue, options.output))
             } else {
                 try options.renderer.render(queue.items, on: options.console)
             }

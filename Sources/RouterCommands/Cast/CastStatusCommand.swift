@@ -36,8 +36,7 @@ struct CastStatusCommand: AsyncParsableCommand {
     private func print(_ report: CastDeviceReport) throws {
         let console = options.console
         switch options.output {
-        case .json: console.out(try Renderer.json(report))
-        case .ndjson: console.out(try Renderer.jsonLine(report))
+        case .json, .ndjson, .yaml: console.out(try Renderer.document(report, options.output))
         case .table, .plain:
             if options.quiet {
                 console.out(report.media?.state ?? "idle")

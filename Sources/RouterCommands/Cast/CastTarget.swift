@@ -52,14 +52,13 @@ struct CastTarget: ParsableArguments {
     /// Does `body`, then says in one line what it gives; with `-o json`, the device as it is then.
     func act(_ options: GlobalOptions, _ body: @Sendable (CastControl) async throws -> String) async throws {
         try await reporting(options) {
-            let json = options.output == .json || options.output == .ndjson
+            let isDocument = !options.output.isForPeople
             let (line, report) = try await control(options) { control in
                 let line = try await body(control)
-                return (line, json ? try await control.report() : nil)
+                return (line, isDocument ? try await control.report() : nil)
             }
             if let report {
-                options.console.out(
-                    options.output == .json ? try Renderer.json(report) : try Renderer.jsonLine(report))
+                options.console.out(try Renderer.document(report, options.output))
             } else if options.speaks {
                 options.console.out(Console.clean(line))
             }

@@ -68,14 +68,15 @@ actor DoctorReport {
     func add(_ finding: Finding) {
         findings.append(finding)
         switch options.output {
-        case .json: break
+        case .json, .yaml: break
         case .ndjson: if let line = try? Renderer.jsonLine(finding) { options.console.out(line) }
         default: for line in Self.lines(finding, options) { options.console.out(line) }
         }
     }
 
     func finish() throws {
-        if options.output == .json { options.console.out(try Renderer.json(findings)) }
+        guard options.output == .json || options.output == .yaml else { return }
+        options.console.out(try Renderer.document(findings, options.output))
     }
 
     nonisolated static func lines(_ finding: Finding, _ options: GlobalOptions) -> [String] {

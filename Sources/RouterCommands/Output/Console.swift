@@ -4,10 +4,24 @@ import Foundation
 ///
 /// A reader that has gone (`| head`) ends a list at once, as the system does it, and a command that plays politely.
 struct Console: Sendable {
+    /// Takes what is written in place of the descriptors, with the columns that it has.
+    struct Sink: Sendable {
+        var columns: Int
+        var take: @Sendable (_ text: String, _ descriptor: Int32) -> Void
+    }
+
     let colours: Bool
     let outputIsTerminal: Bool
+    private let sink: Sink?
+
+    init(writingTo sink: Sink) {
+        colours = false
+        outputIsTerminal = false
+        self.sink = sink
+    }
 
     init(colour: ColourChoice = .auto) {
+        sink = nil
         let isTerminal = isatty(STDOUT_FILENO) == 1
         outputIsTerminal = isTerminal
         let environment = ProcessInfo.processInfo.environment
@@ -20,9 +34,16 @@ struct Console: Sendable {
     }
 
     func out(_ line: String) { raw(line + "\n") }
-    func err(_ line: String) { _ = Self.write(line + "\n", to: STDERR_FILENO) }
+    func err(_ line: String) { rawError(line + "\n") }
+
+    /// On standard error, as it is.
+    func rawError(_ text: String) {
+        if let sink { return sink.take(text, STDERR_FILENO) }
+        _ = Self.write(text, to: STDERR_FILENO)
+    }
 
     func raw(_ text: String) {
+        if let sink { return sink.take(text, STDOUT_FILENO) }
         guard !Self.write(text, to: STDOUT_FILENO), errno == EPIPE else { return }
         // Only where SIGPIPE is ignored, which is where SIGTERM means to stop what plays and then end.
         kill(getpid(), SIGTERM)
@@ -43,6 +64,7 @@ struct Console: Sendable {
 
     /// Columns and rows of the terminal, or 80 by 24.
     var size: (columns: Int, rows: Int) {
+        if let sink { return (sink.columns, 24) }
         var size = winsize()
         guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return (80, 24) }
         return (Int(size.ws_col), size.ws_row > 0 ? Int(size.ws_row) : 24)

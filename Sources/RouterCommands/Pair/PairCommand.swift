@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import RouteBackend
 import RouteModel
-import RouterDaemon
 
 struct PairCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -15,12 +14,16 @@ struct PairCommand: AsyncParsableCommand {
               router pair "Living Room"
               router pair list
               router pair remove "Living Room"
+              router pair start TV       with a daemon: another terminal may finish it
             """,
-        subcommands: [PairWizardCommand.self, PairListCommand.self, PairRemoveCommand.self],
+        subcommands: [
+            PairWizardCommand.self, PairStartCommand.self, PairFinishCommand.self, PairListCommand.self,
+            PairRemoveCommand.self,
+        ],
         defaultSubcommand: PairWizardCommand.self)
 }
 
-struct PairWizardCommand: AsyncParsableCommand {
+struct PairWizardCommand: RouterVerb {
     static let configuration = CommandConfiguration(
         commandName: "wizard",
         abstract: "Pair with a device, step by step.",
@@ -40,21 +43,15 @@ struct PairWizardCommand: AsyncParsableCommand {
     @Option(name: .long, help: "The code, where it is known before: a receiver with a fixed one.")
     var pin: String?
 
-    func run() async throws {
-        try await reporting(options) {
-            let known = options.device.count == 1 ? options.device.first : nil
-            let setup = try options.setup()
-            return try await InProcessRouter.run(setup) { control in
-                let device: String
-                if let name {
-                    device = name
-                } else {
-                    device = try await Self.only(control, stated: known != nil)
-                }
-                return try await Self.untilInterrupted {
-                    try await PairWizard(options: options, control: control, pin: pin).run(device)
-                }
-            }
+    func run(_ context: VerbContext) async throws -> Int32 {
+        let device: String
+        if let name {
+            device = name
+        } else {
+            device = try await Self.only(context.router, stated: options.device.count == 1)
+        }
+        return try await Self.untilInterrupted {
+            try await PairWizard(options: options, control: context.router, pin: pin).run(device)
         }
     }
 
@@ -137,8 +134,7 @@ struct PairWizard {
             }
         }
         switch options.output {
-        case .json: options.console.out(try Renderer.json(progress))
-        case .ndjson: options.console.out(try Renderer.jsonLine(progress))
+        case .json, .ndjson, .yaml: options.console.out(try Renderer.document(progress, options.output))
         default:
             guard options.speaks else { break }
             options.console.err("\(Console.clean(progress.prompt)). Its key is kept with the router’s data.")
@@ -147,30 +143,31 @@ struct PairWizard {
     }
 }
 
-struct PairListCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "List the devices that know us.")
+struct PairListCommand: RouterVerb {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List the devices that know us.",
+        discussion: """
+              router pair list
+            """)
+    static let discovers = false
 
     @OptionGroup var options: GlobalOptions
 
-    func run() async throws {
-        try await reporting(options) {
-            let pairings = try await InProcessRouter.run(try options.setup(discovers: false)) {
-                try await $0.pairings()
-            }
-            if pairings.isEmpty, options.speaks { options.console.err("No device was paired.") }
-            try options.renderer.render(pairings, on: options.console)
-            return 0
-        }
+    func run(_ context: VerbContext) async throws -> Int32 {
+        let pairings = try await context.router.pairings()
+        if pairings.isEmpty { context.note("No device was paired.") }
+        try context.renderer.render(pairings, on: context.console)
+        return 0
     }
 }
 
-struct PairRemoveCommand: AsyncParsableCommand {
+struct PairRemoveCommand: RouterVerb {
     static let configuration = CommandConfiguration(
         commandName: "remove", abstract: "Make a device forget us, and forget its key.",
         discussion: """
             A device that is away cannot be told, but its key is forgotten all the same.
 
-              router pair remove "Living Room"
+              router pair remove "Living Room" --yes
             """)
 
     @OptionGroup var options: GlobalOptions
@@ -178,13 +175,12 @@ struct PairRemoveCommand: AsyncParsableCommand {
     @Argument(help: "The device: a name, an id or the beginning of one.")
     var name: String
 
-    func run() async throws {
-        try await reporting(options) {
-            let notice = try await InProcessRouter.run(try options.setup()) { try await $0.unpair(name) }
-            if options.speaks { options.console.err("\(Console.clean(name)) is forgotten.") }
-            if let notice { options.report.say(notice) }
-            return 0
-        }
+    func run(_ context: VerbContext) async throws -> Int32 {
+        try await context.confirmed("\(name) will not know this router any more")
+        let notice = try await context.router.unpair(name)
+        if context.options.speaks { context.console.err("\(Console.clean(name)) is forgotten.") }
+        if let notice { context.report.say(notice) }
+        return 0
     }
 }
 

@@ -26,3 +26,12 @@ enum ClockTime {
             ? "\(total / 3600):\(two(minutes)):\(two(total % 60))" : "\(minutes):\(two(total % 60))"
     }
 }
+
+extension ClockTime {
+    /// A length of time in words: “500 ms”, “10 s”, “2 min”.
+    static func words(_ seconds: Double) -> String {
+        if seconds < 1 { return "\(Int((seconds * 1000).rounded())) ms" }
+        if seconds < 120 { return "\(seconds == seconds.rounded() ? String(Int(seconds)) : String(seconds)) s" }
+        return "\(Int((seconds / 60).rounded())) min"
+    }
+}

@@ -11,6 +11,9 @@ struct PlayCommand: AsyncParsableCommand {
             Chooses AirPlay or Cast for each room by itself, and plays to the end of the queue. On a terminal it shows a \
             player: space pauses, n and p skip, the arrow keys seek and change the volume, q stops.
 
+            With a daemon (“router daemon run”) the daemon plays: the command returns once it does, and every terminal can \
+            go on from there. --wait ended stays until the end.
+
               router play album/ --room Kitchen
               router play song.flac -r Kitchen -r "Living Room"
               router play https://example.org/radio.mp3 -r Kitchen --via cast --detach
@@ -38,12 +41,7 @@ struct PlayCommand: AsyncParsableCommand {
     @Argument(help: "Files, folders, playlists (M3U, PLS, XSPF), URLs or live input.", completion: .file())
     var what: [String] = []
 
-    @Option(
-        name: .shortAndLong,
-        help: ArgumentHelp(
-            "A room, device, alias, id, or the beginning of one; may be repeated.", valueName: "name"),
-        completion: .custom { _, _, _ in await RoomCompletion.names() })
-    var room: [String] = []
+    @OptionGroup var target: TargetOptions
 
     @Option(name: .long, help: "airplay, cast or cast-streaming: use that and nothing else; auto chooses.")
     var via: ViaPreference = .auto
@@ -68,11 +66,27 @@ struct PlayCommand: AsyncParsableCommand {
 
     @OptionGroup var subtitles: SubtitleOptions
 
-    @Flag(name: .long, help: "Return once it plays. Only where it goes on by itself: a Cast receiver and a URL.")
+    @Option(
+        name: .long, help: ArgumentHelp("Play a queue that was kept under this name.", valueName: "name"),
+        completion: .custom { _, _, _ in await DynamicCompletion.savedQueues() })
+    var saved: String?
+
+    @Flag(
+        name: .customLong("context"), help: "What follows the one file in its folder or playlist follows it.")
+    var withContext = false
+
+    @Option(name: .long, help: "What to do with an item that does not play: skip, stop, or retry=1 to retry=10.")
+    var onFailure: FailurePolicy?
+
+    @Flag(
+        name: .long,
+        help: "Return once it plays. Without a daemon only where it goes on by itself: a Cast receiver and a URL.")
     var detach = false
 
     func validate() throws {
-        if what.isEmpty, explain || detach {
+        if saved != nil, !what.isEmpty { throw ValidationError("Give files or --saved, not both.") }
+        if withContext, what.count != 1 { throw ValidationError("--context is for one file of a folder or playlist.") }
+        if what.isEmpty, saved == nil, explain || detach {
             throw ValidationError("Say what to play: a file, a folder, a playlist or a URL.")
         }
         if !PlaybackRate.range.contains(rate) {
@@ -88,51 +102,76 @@ struct PlayCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        if what.isEmpty { return try await playOn() }
+        if what.isEmpty, saved == nil { return try await playOn() }
         try await reporting(options) {
-            // A device named on the command line, with no room, is where to play.
-            let rooms = room.isEmpty ? options.device : room
-            let request = PlayRequest(
-                what: what, rooms: rooms, via: via, volume: volume.map { VolumePosition(percent: Double($0)) },
-                start: start.flatMap(ClockTime.parse) ?? .zero,
-                workingDirectory: FileManager.default.currentDirectoryPath,
-                subtitles: try subtitles.request(workingDirectory: FileManager.default.currentDirectoryPath),
-                rate: rate, repeatMode: `repeat`, shuffle: shuffle)
+            // What is piped into this command no other process can read.
+            let side = what.contains(where: Self.isStandardInput) ? .here : RouterConnection.side(options)
             // What can be known before a sound is made: files are served by this process.
-            if detach, !explain, what.count != 1 || !what[0].contains("://") || what[0].hasPrefix("file:") {
+            if case .here = side, detach, !explain, what.count != 1 || !what[0].contains("://") || what[0].hasPrefix("file:") {
                 throw PlaySession.nothingGoesOn
             }
-            return try await InProcessRouter.run(try options.setup()) { control in
-                if explain { return try await explain(request, control) }
-                return try await PlaySession(options: options, detach: detach, control: control).run(request)
-            }
+            return try await RouterConnection.open(options, side: side) { try await run($0) }
         }
     }
 
-    /// With nothing said, what was cut short plays on, where that is one thing only.
+    func run(_ context: VerbContext) async throws -> Int32 {
+        let request = try await request(context)
+        if explain { return try await explain(request, context) }
+        guard context.isDaemon else {
+            return try await PlaySession(options: options, detach: detach, control: context.router).run(request)
+        }
+        return try await DaemonPlay(context: context).run(request)
+    }
+
+    private func request(_ context: VerbContext) async throws -> PlayRequest {
+        // A device named on the command line, with no room, is where to play.
+        let rooms =
+            target.selectors.isEmpty && !options.device.isEmpty
+            ? options.device : try await TargetFinder(context).rooms(target)
+        let folder = FileManager.default.currentDirectoryPath
+        return PlayRequest(
+            what: what, rooms: rooms, via: via, volume: volume.map { VolumePosition(percent: Double($0)) },
+            start: start.flatMap(ClockTime.parse) ?? .zero, workingDirectory: folder,
+            subtitles: try subtitles.request(workingDirectory: folder), rate: rate, repeatMode: `repeat`,
+            shuffle: shuffle, context: withContext ? true : nil, savedQueue: saved, failurePolicy: onFailure)
+    }
+
+    private static func isStandardInput(_ what: String) -> Bool { what == "-" || what.hasPrefix("pcm://-") }
+
+    /// With nothing said, what is paused or was cut short plays on, where that is one thing only.
     private func playOn() async throws {
         try await reporting(options) {
-            try await InProcessRouter.run(try options.setup()) { control in
-                let sessions = try await control.sessionsToRejoin()
-                guard let only = sessions.first else {
-                    throw ValidationError("Say what to play: a file, a folder, a playlist or a URL.")
-                }
-                guard sessions.count == 1 else {
-                    throw RouterError(
-                        .routeAmbiguous, "\(sessions.count) sessions were cut short, and none was named",
-                        hint: "Run “router session list”, then “router session join ID”", scope: .session,
-                        candidates: sessions.map(\.id.rawValue))
-                }
-                return try await PlaySession(options: options, detach: false, control: control).rejoin(only.id)
-            }
+            try await RouterConnection.open(options) { context in try await playOn(context) }
         }
     }
 
-    private func explain(_ request: PlayRequest, _ control: any RouterControlling) async throws -> Int32 {
-        let choices = try await control.explain(request)
-        let console = options.console
-        if options.output == .json {
-            console.out(try Renderer.json(choices))
+    func playOn(_ context: VerbContext) async throws -> Int32 {
+        if await context.router.sessions().contains(where: \.isActive) {
+            let targets = try await TargetFinder(context).sessions(target)
+            return try await CommandPerformer(context: context, name: "play").perform(
+                on: targets, { _ in [.play] }, sentence: { "Playing \($0.what) in \($0.place)" })
+        }
+        let sessions = try await context.router.sessionsToRejoin()
+        guard let only = sessions.first else {
+            throw ValidationError("Say what to play: a file, a folder, a playlist or a URL.")
+        }
+        guard sessions.count == 1 else {
+            throw RouterError(
+                .routeAmbiguous, "\(sessions.count) sessions were cut short, and none was named",
+                hint: "Run “router session list”, then “router session join ID”", scope: .session,
+                candidates: sessions.map(\.id.rawValue))
+        }
+        guard context.isDaemon else {
+            return try await PlaySession(options: options, detach: false, control: context.router).rejoin(only.id)
+        }
+        return try await DaemonPlay(context: context).finish(try await context.router.rejoin(only.id))
+    }
+
+    private func explain(_ request: PlayRequest, _ context: VerbContext) async throws -> Int32 {
+        let choices = try await context.router.explain(request)
+        let console = context.console
+        if !options.output.isForPeople {
+            console.out(try Renderer.document(choices, options.output))
             return choices.allSatisfy { $0.chosen != nil } ? 0 : RouterError.Code.unsupported.exitStatus
         }
         for choice in choices {
@@ -155,11 +194,17 @@ struct PlayCommand: AsyncParsableCommand {
     }
 }
 
-/// Room names for the shell, from the configuration only: the shell is not kept waiting for the network.
-enum RoomCompletion {
-    static func names() async -> [String] {
-        let path = RouterConfiguration.defaultPath(environment: ProcessInfo.processInfo.environment)
-        let configuration = try? RouterConfiguration.load(path: path, mustExist: false)
-        return (configuration?.rooms ?? []).flatMap { [$0.name] + $0.aliases }
+extension FailurePolicy: ExpressibleByArgument {
+    /// `skip`, `stop`, or `retry=1` to `retry=10`.
+    public init?(argument: String) {
+        switch argument {
+        case "skip": self = .skip
+        case "stop": self = .stop
+        default:
+            guard argument.hasPrefix("retry="), let times = Int(argument.dropFirst(6)), (1...10).contains(times) else {
+                return nil
+            }
+            self = .retry(times)
+        }
     }
 }

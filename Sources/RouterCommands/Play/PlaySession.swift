@@ -201,10 +201,12 @@ struct PlaySession: Sendable {
         follower.clear()
         var transfer = transfer
         transfer?.session = snapshot
-        let document = transfer.map { try? Renderer.json($0) } ?? (try? Renderer.json(snapshot))
-        if options.output == .json, let document { options.console.out(document) }
+        let format = options.output
+        let document =
+            transfer.map { try? Renderer.document($0, format) } ?? (try? Renderer.document(snapshot, format))
+        if format == .json || format == .yaml, let document { options.console.out(document) }
         let outcome = PlayOutcome(snapshot)
-        if options.output == .table || options.output == .plain {
+        if options.output.isForPeople {
             for story in outcome.stories { options.console.err(Console.clean(story)) }
         }
         if let error = outcome.error, error.code == .itemFailed || !options.speaks { options.report.say(error) }

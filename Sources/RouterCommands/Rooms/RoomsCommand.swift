@@ -1,13 +1,12 @@
 import ArgumentParser
-import RouteModel
-import RouterDaemon
 
 struct RoomsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rooms",
-        abstract: "List the rooms.",
+        abstract: "Show, make and change rooms.",
         discussion: """
-            Rooms are named in the configuration file; a device that is in none is a room of its own name.
+            A room is one or more devices under a name of yours; a device that is in none is a room of its own name. Rooms \
+            are made by these commands, or named in the configuration file, which only you change:
 
               version: 1
               rooms:
@@ -20,35 +19,13 @@ struct RoomsCommand: AsyncParsableCommand {
             amplifier adds a delay of its own.
 
               router rooms
+              router rooms create "Ground Floor" Kitchen "Living Room TV"
+              router rooms prefer Kitchen airplay
               router rooms -o json
-            """)
-
-    @OptionGroup var options: GlobalOptions
-
-    func run() async throws {
-        try await reporting(options) {
-            let rooms = try await InProcessRouter.run(try options.setup()) { try await $0.rooms(settle: true) }
-            if rooms.isEmpty, options.output == .table || options.output == .plain {
-                options.console.err("No rooms: none is configured, and no receiver answered on this network.")
-                options.console.err("  hint: Run “router devices” to see why")
-            }
-            try options.renderer.render(rooms, on: options.console)
-            return 0
-        }
-    }
-}
-
-extension Room: ListDisplayable {
-    static var header: [String] { ["ROOM", "DEVICES", "PREFERS", "STATE", "ALIASES"] }
-
-    var row: [String] {
-        let there = routes.count
-        let state = there == 0 ? "not there" : there < devices.count ? "\(there) of \(devices.count) there" : "ready"
-        return [
-            name, configured ? devices.joined(separator: ", ") : "this device", via.rawValue, state,
-            aliases.joined(separator: ", "),
-        ]
-    }
-
-    var quietValue: String { name }
+            """,
+        subcommands: [
+            RoomsListCommand.self, RoomsShowCommand.self, RoomsCreateCommand.self, RoomsAddCommand.self,
+            RoomsRemoveCommand.self, RoomsPreferCommand.self, RoomsRenameCommand.self,
+        ],
+        defaultSubcommand: RoomsListCommand.self)
 }

@@ -1,8 +1,7 @@
 import ArgumentParser
 import RouteModel
-import RouterDaemon
 
-struct SessionMoveCommand: AsyncParsableCommand {
+struct SessionMoveCommand: RouterVerb {
     static let configuration = CommandConfiguration(
         commandName: "move",
         abstract: "Join a session again, and have it play on in another room.",
@@ -25,7 +24,7 @@ struct SessionMoveCommand: AsyncParsableCommand {
         name: .long,
         help: ArgumentHelp(
             "Where it shall play; may be repeated. Without it, what --device names.", valueName: "room"),
-        completion: .custom { _, _, _ in await RoomCompletion.names() })
+        completion: .custom { _, _, _ in await DynamicCompletion.rooms() })
     var to: [String] = []
 
     @Flag(name: .long, help: "Return once it plays there. Only where it goes on by itself: a Cast receiver and a URL.")
@@ -35,17 +34,21 @@ struct SessionMoveCommand: AsyncParsableCommand {
         if to.isEmpty, options.device.isEmpty { throw ValidationError("Say where to: --to ROOM.") }
     }
 
-    func run() async throws {
-        try await reporting(options) {
-            try await InProcessRouter.run(try options.setup()) { control in
-                let session = try await SessionChoice.one(id, of: control)
-                // What can be known before anything is touched: files are served by this process.
-                let goesOn = session.queue.items.count == 1 && session.queue.items[0].isFetchedFromElsewhere
-                if detach, !goesOn { throw PlaySession.nothingGoesOn }
-                return try await PlaySession(options: options, detach: detach, control: control)
-                    .move(session.id, to: to.isEmpty ? options.device : to)
-            }
+    func run(_ context: VerbContext) async throws -> Int32 {
+        let rooms = to.isEmpty ? options.device : try await TargetFinder(context).rooms(to)
+        if context.isDaemon {
+            let live = await context.router.sessions().map(\.id)
+            let left = try await context.router.sessionsToRejoin().map(\.id)
+            let session = try SessionChoice.id(id, of: live + left.filter { !live.contains($0) })
+            if !live.contains(session) { _ = try await context.router.rejoin(session) }
+            return try await TransferRun(context: context).run(TransferRequest(.move, session: session, rooms: rooms))
         }
+        let session = try await SessionChoice.one(id, of: context.router)
+        // What can be known before anything is touched: files are served by this process.
+        let goesOn = session.queue.items.count == 1 && session.queue.items[0].isFetchedFromElsewhere
+        if detach, !goesOn { throw PlaySession.nothingGoesOn }
+        return try await PlaySession(options: options, detach: detach, control: context.router)
+            .move(session.id, to: rooms)
     }
 }
 

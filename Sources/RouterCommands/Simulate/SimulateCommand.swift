@@ -191,7 +191,7 @@ struct SimulateCommand: AsyncParsableCommand {
 
     private func show(_ name: String, _ event: SimulatedReceiverEvent) {
         let console = options.console
-        if options.output == .json || options.output == .ndjson {
+        if !options.output.isForPeople {
             var fields = event.details
             fields["receiver"] = .string(name)
             fields["event"] = .string(event.word)

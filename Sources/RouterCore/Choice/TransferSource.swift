@@ -36,5 +36,14 @@ struct TransferSource: Sendable {
         return losses
     }
 
+    /// What is lost where these join those that play.
+    func losses(besides targets: [RouteChoice.Candidate]) -> [String] {
+        var losses = losses(by: targets)
+        let loosely = "the rooms are held in time loosely"
+        let all = endpoints + targets.map(\.endpoint)
+        if !losses.contains(loosely), all.contains(where: { $0.capabilities.sync != .tight }) { losses.append(loosely) }
+        return losses
+    }
+
     private func lacksScreen(_ endpoint: Endpoint) -> Bool { endpoint.capabilities[.video] == .unsupported }
 }

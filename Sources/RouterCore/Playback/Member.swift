@@ -25,6 +25,7 @@ struct Member: Sendable {
     /// The room that was asked for; it may stand for several routes.
     var room: String
     var volumeLimit: VolumePosition?
+    var quietHours: QuietHours?
     var offsetNanoseconds: Int64
     var candidates: [RouteChoice.Candidate]
     var phase: Phase = .waiting
@@ -35,6 +36,14 @@ struct Member: Sendable {
     var session: (any RouteSession)?
     var latest = RouteSessionUpdate()
     var volume: VolumeState?
+    /// Tells our own volume, said back, from a turn of the knob.
+    var echo = VolumeEcho()
+    /// When it was last found louder than it may be, in host nanoseconds.
+    var turnedDownAt: Int64?
+    /// How loud it is to be against the loudest at the start, where the group that it is of says so.
+    var startTrim: Double?
+    /// Something is announced there, and until that is over what plays is held: told what the device says meanwhile.
+    var clipNews: AsyncStream<RouteSessionUpdate>.Continuation?
     var error: RouterError?
     /// Whether it has played anything: fallback is for before that only.
     var heard = false
@@ -82,6 +91,7 @@ struct Member: Sendable {
         name = choice.name
         self.room = room.name
         volumeLimit = room.volumeLimit
+        quietHours = room.quietHours
         offsetNanoseconds = Int64(room.offsetMilliseconds) * 1_000_000
         candidates = choice.candidates.filter(\.usable)
     }
@@ -92,6 +102,7 @@ struct Member: Sendable {
         name = record.name
         self.room = record.room
         volumeLimit = room?.volumeLimit
+        quietHours = room?.quietHours
         offsetNanoseconds = Int64(room?.offsetMilliseconds ?? 0) * 1_000_000
         candidates = []
         self.endpoint = endpoint
@@ -132,7 +143,19 @@ struct Member: Sendable {
     /// Whether the device has something to go on with at the end of its item.
     var goesOn: Bool { itemEnded && queuesOnDevice && !(window ?? []).isEmpty && latest.stopReason == .finished }
 
-    func limited(_ position: VolumePosition) -> VolumePosition { volumeLimit.map { min($0, position) } ?? position }
+    /// Whether nothing more is to be heard of it.
+    var isOver: Bool { phase == .left || phase == .finished || phase == .failed }
+
+    var volumeCanBeSet: Bool { session?.descriptor.volume.handling == .adjustable }
+
+    /// Whether something is announced there, over what it plays.
+    var isLent: Bool { clipNews != nil }
+
+    /// The loudest that it may be at a minute after midnight.
+    func limit(atMinute minute: Int) -> VolumePosition? {
+        let quiet = quietHours.flatMap { $0.contains(minute: minute) ? $0.limit : nil }
+        return [volumeLimit, quiet].compactMap(\.self).min()
+    }
 
     func snapshot() -> SessionMember {
         let endpoint = session?.descriptor.endpoint ?? endpoint

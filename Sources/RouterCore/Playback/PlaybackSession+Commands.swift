@@ -3,47 +3,87 @@ import RouteModel
 
 /// What people and programs ask of a session. Commands are done one after the other.
 extension PlaybackSession {
-    func perform(_ command: RemoteCommand) async throws -> CommandOutcome {
+    func perform(_ command: RemoteCommand, from origin: CommandOrigin = .system) async throws -> CommandOutcome {
         guard !ended else { return .noActionableItem }
         if command == .stop {
             // A stop does not wait behind what it is to stop.
             await end(.stop)
             return .succeeded
         }
+        let hasPaused = await overruleAnnouncement(by: command)
+        guard let kind = CommandCoalescer.Kind(command) else {
+            return try await serially { hasPaused ? .succeeded : try await carryOut(command, from: origin) }
+        }
+        if case .seek(let time) = command, !started { return try await holdSeek(time) }
+        let item = queue.current
+        var ticket = coalescer.enter(command, kind, at: clock.now())
+        if let until = ticket.until {
+            try? await clock.sleep(until: until)
+            guard let whole = coalescer.leave(ticket, at: clock.now()) else {
+                // A step is done by the later command; a place is not gone to.
+                return CommandCoalescer.saysWhere(command) ? .superseded : .accepted
+            }
+            ticket.command = whole
+        }
+        let wanted = ticket.command
+        let number = ticket
+        return try await serially {
+            if coalescer.isOvertaken(number), CommandCoalescer.saysWhere(wanted) { return .superseded }
+            if kind == .seek, queue.current != item { return .superseded }
+            return try await carryOut(wanted, from: origin)
+        }
+    }
+
+    private func carryOut(_ command: RemoteCommand, from origin: CommandOrigin) async throws -> CommandOutcome {
+        guard !ended else { return .noActionableItem }
+        return switch command {
+        case .play: try await resume()
+        case .pause: try await pause()
+        case .toggle: mediaState == .paused ? try await resume() : try await pause()
+        case .stop: .succeeded
+        case .next: try await skip(to: queue.item(after: queue.current, skipping: true))
+        case .previous: try await previous()
+        case .seek(let time): try await seek(to: time)
+        case .seekBy(let delta):
+            try await seek(to: (anchor?.position(at: clock.now()) ?? .zero) + delta)
+        case .setVolume(let level, let room): try await setVolume(level, room: room, from: origin)
+        case .stepVolume(let step, let room): try await stepVolume(step, room: room, from: origin)
+        case .mute(let muted, let room): try await mute(muted, room: room)
+        case .trim(let trim, let room): try await setTrim(trim, room: room)
+        case .fade(let level, let time, let room): try await fade(to: level, over: time, room: room)
+        case .setStreamVolume(let level, let room): try await setStreamVolume(level, room: room)
+        case .rate(let rate): try await setRate(rate)
+        case .jump(let id): try await skip(to: queue.item(id))
+        case .shuffle(let on): try await shuffle(on)
+        case .toggleShuffle: try await shuffle(!queue.isShuffled)
+        case .repeatMode(let mode): try await setRepeat(mode)
+        case .selectTracks(let tracks): try await select(tracks)
+        case .skipAd: try await skipAd()
+        }
+    }
+
+    /// A seek while the first item is being loaded is where that begins; where it comes too late for that, it is done once
+    /// it plays.
+    private func holdSeek(_ time: MediaTime) async throws -> CommandOutcome {
+        heldSeeks += 1
+        let number = heldSeeks
+        heldSeek = time
         return try await serially {
             guard !ended else { return .noActionableItem }
-            return switch command {
-            case .play: try await resume()
-            case .pause: try await pause()
-            case .toggle: mediaState == .paused ? try await resume() : try await pause()
-            case .stop: .succeeded
-            case .next: try await skip(to: queue.item(after: queue.current, skipping: true))
-            case .previous: try await previous()
-            case .seek(let time): try await seek(to: time)
-            case .seekBy(let delta):
-                try await seek(to: (anchor?.position(at: clock.now()) ?? .zero) + delta)
-            case .setVolume(let level, let room):
-                try await setVolume(room: room) { _ in VolumeState(level: level) }
-            case .stepVolume(let step, let room):
-                try await setVolume(room: room) { current in
-                    guard let current else { return nil }
-                    return VolumeState(level: VolumePosition(current.level.value + step))
-                }
-            case .mute(let muted, let room):
-                try await setVolume(room: room) { current in
-                    VolumeState(level: current?.level ?? VolumePosition(1.0 / 3), muted: muted)
-                }
-            case .setStreamVolume(let level, let room): try await setStreamVolume(level, room: room)
-            case .rate(let rate): try await setRate(rate)
-            case .jump(let id): try await skip(to: queue.item(id))
-            case .shuffle(let on): try await shuffle(on)
-            case .toggleShuffle: try await shuffle(queue.original == nil)
-            case .repeatMode(let mode): try await setRepeat(mode)
-            case .selectTracks(let tracks): try await select(tracks)
-            case .skipAd: try await skipAd()
-            case .trim, .fade: throw RouterError(.unsupported, "not built yet", scope: .command)
-            }
+            guard number == heldSeeks else { return .superseded }
+            guard heldSeek != nil else { return .succeeded }
+            heldSeek = nil
+            return try await seek(to: time)
         }
+    }
+
+    /// Where to begin the first item, if a seek has come that it can begin with.
+    func takeHeldSeek() async -> MediaTime? {
+        guard let time = heldSeek, let item = queue.item(queue.current) else { return nil }
+        let facts = try? await environment.media.facts(item.source)
+        guard facts?.live != true, heldSeek == time else { return nil }
+        heldSeek = nil
+        return max(.zero, (item.metadata.duration ?? facts?.duration).map { min($0, time) } ?? time)
     }
 
     // MARK: Pause and go on
@@ -112,14 +152,20 @@ extension PlaybackSession {
     private func previous() async throws -> CommandOutcome {
         let position = anchor?.position(at: clock.now()) ?? .zero
         // Early in an item people mean the one before; later they mean its beginning.
-        if position.seconds < 3, let before = queue.item(before: queue.current) { return try await skip(to: before) }
-        return try await seek(to: .zero)
+        guard position.seconds < 3, queue.previousItem() != nil else { return try await seek(to: .zero) }
+        try reachable()
+        guard let before = queue.selectPrevious() else { return .noSuchContent }
+        forgetFailures(of: before.id)
+        return try await restart(before, at: before.start)
     }
 
     private func skip(to item: QueueItem?) async throws -> CommandOutcome {
         guard let item else { return .noSuchContent }
         try reachable()
+        // Also the same item once more is another play.
+        if item.id == queue.current { playLog.ends(item.id, .replaced) }
         queue.select(item.id)
+        forgetFailures(of: item.id)
         return try await restart(item, at: item.start)
     }
 
@@ -128,6 +174,7 @@ extension PlaybackSession {
         let facts = try? await environment.media.facts(item.source)
         try reachable()
         let duration = item.metadata.duration ?? facts?.duration
+        let end = item.end.map { end in duration.map { min(end, $0) } ?? end } ?? duration
         let time: MediaTime
         if facts?.live == true {
             guard let window = liveRange else {
@@ -135,12 +182,16 @@ extension PlaybackSession {
             }
             time = min(max(wanted, window.lowerBound), window.upperBound)
         } else {
-            time = max(.zero, duration.map { min($0, wanted) } ?? wanted)
+            time = max(.zero, end.map { min($0, wanted) } ?? wanted)
         }
         if alivePush.isEmpty {
             let resume = mediaState != .paused
             let asked = clock.now()
-            let outcome = try await each(alivePull) { try await $0.perform(.seek(to: time, resume: resume)) }
+            let delays = alivePull.map { delay(of: members[$0]) }
+            let outcome =
+                delays.contains { $0 > 0 }
+                ? await seekApart(to: time, resume: resume)
+                : try await each(alivePull) { try await $0.perform(.seek(to: time, resume: resume)) }
             // The device may have gone on to its next item meanwhile.
             guard !ended, queue.current == item.id else { return .superseded }
             if outcome.isError { return outcome }
@@ -153,6 +204,17 @@ extension PlaybackSession {
             return outcome
         }
         return try await restart(item, at: time)
+    }
+
+    /// Rooms that are to be later are so much earlier in the item.
+    private func seekApart(to time: MediaTime, resume: Bool) async -> CommandOutcome {
+        let places = Dictionary(
+            alivePull.map { index in
+                (members[index].route, max(.zero, time - MediaTime(nanoseconds: delay(of: members[index]))))
+            }, uniquingKeysWith: { first, _ in first })
+        return await eachTolerant(alivePull) { member, session in
+            try await session.perform(.seek(to: places[member.route] ?? time, resume: resume))
+        }
     }
 
     /// Plays `item` from `start` in every room: packets from a new feed, fetching rooms by a load or a seek.
@@ -188,63 +250,6 @@ extension PlaybackSession {
         await publish()
         await remember()
         return .succeeded
-    }
-
-    // MARK: Volume
-
-    /// The rooms that play and that this name means; nil means all.
-    func rooms(_ room: String?) -> [Int] {
-        let name = room?.lowercased()
-        return members.indices.filter { index in
-            let member = members[index]
-            return member.alive
-                && (name == nil || member.room.lowercased() == name || member.name.lowercased() == name
-                    || member.route.rawValue == room)
-        }
-    }
-
-    private func setVolume(room: String?, _ change: (VolumeState?) -> VolumeState?) async throws -> CommandOutcome {
-        let wanted = rooms(room)
-        guard !wanted.isEmpty else { return .deviceNotFound }
-        var changed = 0
-        var failure: RouterError?
-        for index in wanted {
-            guard let session = members[index].session, session.descriptor.volume.handling == .adjustable else {
-                failure = failure ?? fixedVolume(members[index])
-                continue
-            }
-            guard var volume = change(members[index].volume) else {
-                failure = failure ?? silentVolume(members[index])
-                continue
-            }
-            volume.level = members[index].limited(volume.level)
-            do {
-                try await call(index, session) { try await $0.setVolume(volume) }
-                members[index].volume = volume
-                changed += 1
-                try? await environment.store.saveVolume(volume, of: members[index].route)
-            } catch {
-                failure = failure ?? RouterError(wrapping: error)
-            }
-        }
-        if changed > 0 { await publish() }
-        if let failure {
-            guard changed > 0 else { throw failure }
-            await notice(.warning, failure.message, hint: failure.hint)
-        }
-        return .succeeded
-    }
-
-    private func fixedVolume(_ member: Member) -> RouterError {
-        RouterError(
-            .unsupported, "the volume of \(member.name) is fixed", hint: "Turn the knob on the device",
-            scope: .command)
-    }
-
-    private func silentVolume(_ member: Member) -> RouterError {
-        RouterError(
-            .unavailable, "\(member.name) does not say how loud it is, so it cannot be stepped",
-            hint: "Set a level first, such as 30", scope: .command)
     }
 
     // MARK: Asking several

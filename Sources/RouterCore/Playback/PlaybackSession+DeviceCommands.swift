@@ -47,14 +47,15 @@ extension PlaybackSession {
         guard let index = members.firstIndex(where: { $0.route == route && $0.takesPart }) else {
             return .deviceNotFound
         }
-        let policy = DeviceCommandPolicy()
-        switch policy.ruling(on: command, from: members[index].name) {
+        let policy = CommandPolicy()
+        let origin = CommandOrigin.device(route)
+        switch policy.ruling(on: command, from: origin, called: members[index].name) {
         case .denied: return .denied
         case .allowed:
             let command = policy.confined(command, to: route)
-            return isEcho(command, of: index) ? .succeeded : try await perform(command)
+            return isEcho(command, of: index) ? .succeeded : try await perform(command, from: origin)
         case .instead(let other, let message, let hint):
-            let outcome = try await perform(policy.confined(other, to: route))
+            let outcome = try await perform(policy.confined(other, to: route), from: origin)
             await notice(.info, message, hint: hint, member: index)
             return outcome
         }

@@ -1,3 +1,4 @@
+import Foundation
 import RouteBackend
 import RouteModel
 
@@ -20,7 +21,7 @@ extension PlaybackSession {
                     .queueConflict, "the queue is at version \(queue.version) by now, not \(version)",
                     hint: "Look at the queue again, and make the change anew", scope: .session, retry: .now)
             }
-            try known(edit.edit)
+            try check(edit.edit)
             let before = queue.current
             switch edit.edit {
             case .playNext: queue.insert(edit.items, after: queue.current)
@@ -29,60 +30,125 @@ extension PlaybackSession {
             case .move(let ids, let place): queue.move(ids, before: place)
             case .remove(let ids): queue.remove(Set(ids))
             case .clearUpcoming: queue.clearUpcoming()
-            case .clear, .replaceUpcoming, .undo, .failurePolicy:
-                throw RouterError(.unsupported, "not built yet", scope: .command)
+            case .clear: queue.clear()
+            case .replaceUpcoming: queue.replaceUpcoming(edit.items)
+            case .undo:
+                guard queue.undo() else {
+                    throw RouterError(
+                        .unavailable, "there is no change of the queue to take back",
+                        hint: "The last \(PlayQueue.undoDepth) can be", scope: .command)
+                }
+            case .failurePolicy(let policy):
+                queue.setFailurePolicy(policy)
+                if policy != .stop { failures.halted = false }
+            case .settings(let ids, let settings): queue.apply(settings, to: ids)
             }
             if queue.current != before {
                 // What played is gone: what follows it plays, and with nothing to follow it is over.
                 guard let next = queue.item(queue.current) else {
-                    await finish(.finished)
+                    await finish(edit.edit == .clear ? .cancelled : .finished)
                     return queue.snapshot
                 }
                 _ = try await restart(next, at: next.start)
             } else {
-                try await feedAnew()
+                try await feedAnew(edit.edit)
             }
+            // Written soon, and not waited for: many edits in a row become one write.
             await publish()
-            await remember()
             fillWindows()
             return queue.snapshot
         }
     }
 
-    /// Where the decoder, which runs ahead, has begun what no longer comes next, it begins anew from here.
-    private func feedAnew() async throws {
-        guard let run, let item = queue.item(queue.current), let mark = run.mark(of: item.id),
-            let ahead = run.marks.first(where: { $0.frame > mark.frame }),
-            ahead.item != queue.item(after: item.id)?.id
-        else { return }
+    /// Where the decoder, which runs ahead, was told to go on with what no longer comes next, it begins anew from here.
+    /// One that was told that nothing follows plays on: what follows now begins once that was heard.
+    private func feedAnew(_ edit: QueueEdit? = nil) async throws {
+        guard run != nil, let item = queue.item(queue.current) else { return }
+        let ahead = feedAnswers.lastIndex { $0.after == item.id }.map { feedAnswers[$0...] } ?? []
+        let isOld = ahead.contains { answer in
+            // One that failed since then was passed over.
+            guard let next = answer.next, queue.item(answer.after)?.failure == nil else { return false }
+            return queue.item(next)?.failure == nil && queue.item(after: answer.after)?.id != next
+        }
+        guard isOld || changes(edit, whatBegan: [item.id] + ahead.compactMap(\.next)) else { return }
         _ = try await restart(item, at: anchor?.position(at: clock.now()) ?? .zero)
     }
 
-    /// Throws for items that are not in the queue.
-    private func known(_ edit: QueueEdit) throws {
-        let named: [ItemID] =
-            switch edit {
-            case .playNext, .append, .clearUpcoming, .clear, .replaceUpcoming, .undo, .failurePolicy: []
-            case .insert(_, let place): [place]
-            case .move(let ids, let place): ids + (place.map { [$0] } ?? [])
-            case .remove(let ids): ids
-            }
+    /// Whether an edit changes where items end, or the next ones begin, that the decoder has begun.
+    private func changes(_ edit: QueueEdit?, whatBegan begun: [ItemID]) -> Bool {
+        guard case .settings(let ids, let settings)? = edit, settings.start != nil || settings.end != nil else {
+            return false
+        }
+        return !Set(begun).isDisjoint(with: ids)
+    }
+
+    /// How the queue came from this version to what it is.
+    func changes(since version: Int) -> QueueChanges {
+        let changes = queue.changes(since: version)
+        return QueueChanges(
+            session: id, base: version, version: queue.version, changes: changes ?? [],
+            whole: changes == nil ? queue.snapshot : nil)
+    }
+
+    /// Throws for what cannot be: items that are not in the queue, and settings that are out of range.
+    private func check(_ edit: QueueEdit) throws {
+        let named: [ItemID]
+        switch edit {
+        case .playNext, .append, .clearUpcoming, .clear, .replaceUpcoming, .undo: named = []
+        case .failurePolicy(let policy):
+            try Self.check(policy)
+            named = []
+        case .settings(let ids, let settings):
+            try check(settings, of: ids)
+            named = ids
+        case .insert(_, let place): named = [place]
+        case .move(let ids, let place): named = ids + (place.map { [$0] } ?? [])
+        case .remove(let ids): named = ids
+        }
         guard let missing = named.first(where: { queue.item($0) == nil }) else { return }
         throw RouterError(
             .mediaNotFound, "there is no item \(missing) in the queue", hint: "Look at the queue again",
             scope: .item)
     }
 
+    static func check(_ policy: FailurePolicy?) throws {
+        guard case .retry(let times)? = policy, !(1...10).contains(times) else { return }
+        throw RouterError(
+            .configuration, "an item cannot be tried again \(times) times", hint: "Choose from 1 to 10",
+            scope: .command)
+    }
+
+    private func check(_ settings: QueueItemSettings, of ids: [ItemID]) throws {
+        if let custom = settings.custom, !custom.isEmpty {
+            guard custom.utf8.count <= QueueItem.maximumCustomBytes else {
+                throw RouterError(
+                    .configuration, "a custom document of \(custom.utf8.count) bytes is too large",
+                    hint: "Keep it under \(QueueItem.maximumCustomBytes) bytes", scope: .item)
+            }
+            guard (try? JSONSerialization.jsonObject(with: Data(custom.utf8), options: .fragmentsAllowed)) != nil else {
+                throw RouterError(
+                    .configuration, "the custom document is no JSON", hint: "Give a JSON document", scope: .item)
+            }
+        }
+        for item in ids.compactMap({ queue.item($0) }) {
+            let start = settings.start ?? item.start
+            let end = settings.end ?? item.end ?? .zero
+            guard start >= .zero, end == .zero || end > start else {
+                throw RouterError(
+                    .configuration, "“\(item.title)” cannot stop at \(end.seconds) s and begin at \(start.seconds) s",
+                    hint: "Let it end after its beginning", scope: .item)
+            }
+        }
+    }
+
     func shuffle(_ on: Bool) async throws -> CommandOutcome {
         if on {
-            var generator = SystemRandomNumberGenerator()
-            queue.shuffle(using: &generator)
+            queue.shuffle(seed: .random(in: .min ... .max))
         } else {
             queue.unshuffle()
         }
         try await feedAnew()
         await publish()
-        await remember()
         fillWindows()
         return .succeeded
     }
@@ -98,7 +164,6 @@ extension PlaybackSession {
             _ = try? await call(index, session) { try await $0.perform(.setRepeat(.off)) }
         }
         await publish()
-        await remember()
         fillWindows()
         return .succeeded
     }

@@ -54,8 +54,10 @@ extension PlaybackSession {
         members[index].name = found.name
         members[index].room = found.name
         members[index].volumeLimit = found.volumeLimit
+        members[index].quietHours = found.quietHours
         members[index].offsetNanoseconds = found.offsetNanoseconds
         members[index].volume = nil
+        volumes.remove(index)
         members[index].lostBy = nil
         // What the device came to hold is read from it.
         members[index].window = nil

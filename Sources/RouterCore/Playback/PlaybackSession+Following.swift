@@ -19,13 +19,21 @@ extension PlaybackSession {
     private func heard(_ mark: PushRun.Mark, run number: Int, timeline: Timeline) async {
         // A pause, seek or skip since then has made another timeline.
         guard let run, run.number == number, run.timeline == timeline else { return }
+        if let before = queue.current {
+            playLog.ends(before, queue.item(before)?.failure == nil ? .finished : .error)
+        }
         queue.select(mark.item)
         anchorToRun()
         for index in alivePush { present(index) }
         await publish()
         await remember()
         for index in alivePull {
-            jobs.add { [self] in await loadPull(index, at: mark.offset, autoplay: true) }
+            let offset = members[index].offsetNanoseconds
+            let clock = clock
+            jobs.add { [self] in
+                if offset > 0 { try? await clock.sleep(nanoseconds: offset) }
+                await loadPull(index, at: mark.offset, autoplay: true)
+            }
         }
     }
 
@@ -64,11 +72,9 @@ extension PlaybackSession {
 
     private func apply(_ update: RouteSessionUpdate, after before: RouteSessionUpdate, to index: Int) async {
         if members[index].joining { transferNews?.yield() }
+        members[index].clipNews?.yield(update)
         guard members[index].phase != .held, !members[index].joining else { return }
-        if let volume = update.volume, volume != members[index].volume {
-            members[index].volume = volume
-            if started { try? await environment.store.saveVolume(volume, of: members[index].route) }
-        }
+        if let volume = update.volume { await heardVolume(volume, of: index) }
         switch update.connection {
         case .failed:
             return await memberLost(
@@ -105,11 +111,11 @@ extension PlaybackSession {
             switch update.stopReason {
             case .error:
                 members[index].itemEnded = true
+                let error = await diagnosed(
+                    update.error ?? RouterError(.itemFailed, "the device could not play it", scope: .item), in: index)
+                playLog.ends(loaded.item, .error)
                 await itemFailed(
-                    loaded.item,
-                    await diagnosed(
-                        update.error ?? RouterError(.itemFailed, "the device could not play it", scope: .item),
-                        in: index))
+                    loaded.item, error, at: loaded.item == queue.current ? anchor?.position(at: clock.now()) : nil)
             case .cancelled: return await mediaLeft(index, nil)
             case .superseded, .replaced, .deviceGone:
                 return await memberLost(
@@ -121,6 +127,7 @@ extension PlaybackSession {
             default:
                 consecutiveFailures = 0
                 members[index].itemEnded = true
+                playLog.ends(loaded.item)
             }
             // Not here: whoever called may hold the lane that the next load waits for.
             jobs.add { [self] in await pullItemEnded(loaded.item) }
@@ -189,6 +196,11 @@ extension PlaybackSession {
         await serially {
             guard !ended, alivePush.isEmpty, alivePull.contains(where: { members[$0].itemEnded }) else { return }
             guard queue.current == item else { return await catchUpAfter(item) }
+            if let place = await againPlace(of: item), let same = queue.item(item) {
+                return await tryAgain(same, at: place)
+            }
+            guard !ended else { return }
+            if failures.halted { return await finish(.error) }
             if consecutiveFailures >= consecutiveFailureLimit {
                 await notice(
                     .error, "stopped after \(consecutiveFailures) items in a row that did not play",
@@ -203,6 +215,14 @@ extension PlaybackSession {
         }
     }
 
+    /// Rooms where the item failed load it once more: beside the others, where those play it.
+    private func tryAgain(_ item: QueueItem, at place: MediaTime) async {
+        let failed = alivePull.filter { members[$0].itemEnded }
+        guard failed.count < alivePull.count else { return await playPull(item, at: place) }
+        for index in failed { await load(index) }
+        fillWindows()
+    }
+
     /// Loads an item in all fetching rooms of a session that has no others.
     func playPull(
         _ item: QueueItem, at start: MediaTime, autoplay: Bool = true, where wanted: (Member) -> Bool = { _ in true }
@@ -215,11 +235,7 @@ extension PlaybackSession {
         jobs.add { [self] in await learnFacts(of: item.id) }
         await publish()
         await remember()
-        await withDiscardingTaskGroup { group in
-            for index in alivePull where wanted(members[index]) {
-                group.addTask { await self.loadPull(index, at: start, autoplay: autoplay) }
-            }
-        }
+        await loadPullApart(alivePull.filter { wanted(members[$0]) }, at: start, autoplay: autoplay)
         guard !ended else { return }
         if mediaState == .loading { mediaState = autoplay ? .playing : .paused }
         await publish()
@@ -228,15 +244,46 @@ extension PlaybackSession {
 
     // MARK: Rooms that end
 
-    /// With nothing but failures behind it, a queue that is through has failed.
-    private var queueStopReason: StopReason {
-        queue.items.allSatisfy { $0.failure != nil } ? .error : .finished
-    }
-
     func memberFinished(_ index: Int) async {
         guard members[index].alive else { return }
+        if members[index].push != nil, itemAfterFeed != nil {
+            members[index].itemEnded = true
+            return playOnAfterFeed()
+        }
         members[index].phase = .finished
         await endIfNobodyPlays()
+    }
+
+    /// What was added to the queue after the decoder had come to its end.
+    private var itemAfterFeed: QueueItem? {
+        guard !hasGivenUp, let last = feedAnswers.last, last.next == nil else { return nil }
+        return queue.item(after: last.after)
+    }
+
+    /// Once every room has heard the feed to its end, the queue goes on with a new one.
+    private func playOnAfterFeed() {
+        guard alivePush.allSatisfy({ members[$0].itemEnded }) else { return }
+        // Not here: whoever called may hold the lane.
+        jobs.add { [self] in
+            await serially { await self.beginAfterFeed() }
+            await endIfNobodyPlays()
+        }
+    }
+
+    private func beginAfterFeed() async {
+        guard !ended, !ending, alivePush.allSatisfy({ members[$0].itemEnded }) else { return }
+        guard let next = itemAfterFeed else {
+            for index in alivePush { members[index].phase = .finished }
+            return
+        }
+        if let current = queue.current { playLog.ends(current) }
+        queue.select(next.id)
+        do {
+            _ = try await restart(next, at: next.start)
+            fillWindows()
+        } catch {
+            await itemFailed(next.id, RouterError(wrapping: error))
+        }
     }
 
     /// A room is lost in the middle: it is told, and the others go on.
@@ -270,6 +317,7 @@ extension PlaybackSession {
         let waits = members.contains { $0.phase == .suspended } && !members.contains { $0.phase == .finished }
         // While what plays is moved, whoever moves it sees to that.
         guard !members.contains(where: { $0.phase == .held }) else { return }
+        if alivePush.contains(where: { members[$0].itemEnded }) { playOnAfterFeed() }
         guard started, !ended, !waits, !members.contains(where: { $0.alive }) else {
             if !ended, alivePush.isEmpty, let item = queue.current, !alivePull.isEmpty,
                 alivePull.allSatisfy({ members[$0].itemEnded })

@@ -10,10 +10,11 @@ extension PlaybackSession {
         runCount += 1
         let number = runCount
         earlyMarks = []
+        feedAnswers = []
         let feed = try await environment.media.feed(
-            FeedItem(item: item.id, source: item.source, start: start),
+            FeedItem(item: item.id, source: item.source, start: start, end: item.end),
             events: FeedEvents(
-                next: { [weak self] after in await self?.feedItem(after: after) },
+                next: { [weak self] after in await self?.feedItem(after: after, run: number) },
                 started: { [weak self] item, frame, offset in
                     await self?.feedStarted(PushRun.Mark(item: item, frame: frame, offset: offset), run: number)
                 },
@@ -29,12 +30,16 @@ extension PlaybackSession {
         return run
     }
 
-    private func feedItem(after item: ItemID) -> FeedItem? {
-        guard !ended, consecutiveFailures < consecutiveFailureLimit, let next = queue.item(after: item) else {
-            return nil
+    private func feedItem(after item: ItemID, run number: Int) async -> FeedItem? {
+        guard number == runCount, !ended else { return nil }
+        if let place = await againPlace(of: item), number == runCount, let same = queue.item(item) {
+            return FeedItem(item: same.id, source: same.source, start: place, end: same.end)
         }
+        let next = hasGivenUp ? nil : queue.item(after: item)
+        feedAnswers.append((item, next?.id))
+        guard let next else { return nil }
         jobs.add { [self] in await learnFacts(of: next.id) }
-        return FeedItem(item: next.id, source: next.source, start: next.start)
+        return FeedItem(item: next.id, source: next.source, start: next.start, end: next.end)
     }
 
     private func feedStarted(_ mark: PushRun.Mark, run number: Int) {
@@ -53,24 +58,19 @@ extension PlaybackSession {
 
     private func feedEnded(_ item: ItemID, frame: Int64, error: RouterError?, run number: Int) async {
         guard number == runCount, let error else { return }
-        await itemFailed(item, error)
-    }
-
-    func itemFailed(_ item: ItemID, _ error: RouterError) async {
-        guard queue.item(item)?.failure == nil else { return }
-        let title = queue.item(item)?.title ?? "an item"
-        queue.markFailed(item, error.message)
-        consecutiveFailures += 1
-        lastItemError = error
-        fillWindows()
-        await notice(.error, "“\(title)”: \(error.message)", hint: error.hint)
-        await publish()
+        // Where it broke off, if it played at all.
+        let mark = run?.mark(of: item) ?? earlyMarks.last { $0.item == item }
+        let place = mark.flatMap { mark in
+            run.map { mark.offset + MediaTime(frames: max(0, frame - mark.frame), sampleRate: $0.feed.sampleRate) }
+        }
+        await itemFailed(item, error, at: place)
     }
 
     // MARK: Loading one
 
     func loadPush(_ index: Int, fromFrame frame: Int64) async {
         guard let run else { return }
+        members[index].itemEnded = false
         let timeline = run.timeline?.shifted(byNanoseconds: members[index].offsetNanoseconds)
         await load(
             index, .push(PushMedia(feed: run.feed, fromFrame: frame)), timeline: timeline, autoplay: timeline != nil)
@@ -84,7 +84,7 @@ extension PlaybackSession {
         members[index].itemEnded = false
         members[index].loading = true
         do {
-            var media = try await environment.media.publish(item, token: token, for: requirements)
+            var media = try await publish(item, token: token, for: requirements, in: index)
             media.start = start
             media.rate = rate
             members[index].loadedURL = media
@@ -94,6 +94,20 @@ extension PlaybackSession {
             members[index].loading = false
             await loadFailed(index, RouterError(wrapping: error))
         }
+    }
+
+    /// The item as a URL for a room. Throws `mediaUnsupported` where a picture would be shown that is not to be (A6).
+    func publish(
+        _ item: QueueItem, token: MediaToken, for requirements: PullRequirements, in index: Int
+    ) async throws -> PullMedia {
+        if item.externalPlayback == false, members[index].session?.descriptor.capabilities[.video] != .unsupported,
+            try await environment.media.facts(item.source).hasVideo
+        {
+            throw RouterError(
+                .mediaUnsupported, "its picture is not to be shown on receivers",
+                hint: "Play it in a room that takes its sound alone: --via airplay", scope: .item)
+        }
+        return try await environment.media.publish(item, token: token, for: requirements)
     }
 
     private func load(_ index: Int, _ media: PreparedMedia, timeline: Timeline?, autoplay: Bool) async {
@@ -228,7 +242,7 @@ extension PlaybackSession {
         let media = environment.media
         jobs.add { [self] in
             let facts = try? await media.facts(item.source)
-            let metadata = item.metadata.filled(from: facts?.metadata ?? MediaMetadata())
+            let metadata = await self.shownMetadata(of: item).filled(from: facts?.metadata ?? MediaMetadata())
             let duration = metadata.duration ?? facts?.duration
             let artwork = await media.artwork(item.source, within: push.artwork)
             guard await self.queue.current == item.id else { return }

@@ -71,25 +71,60 @@ extension PlaybackSession {
 
     /// Takes rooms out by their names. Throws `routeNotFound` for a name that none has, and then takes none out.
     func leave(rooms names: [String]) async throws {
-        try await serially {
-            var leaving: Set<Int> = []
-            for name in names {
-                let wanted = name.lowercased()
-                let found = members.indices.filter { index in
-                    let member = members[index]
-                    return member.takesPart
-                        && (member.room.lowercased() == wanted || member.name.lowercased() == wanted
-                            || member.route.rawValue == wanted)
-                }
-                guard !found.isEmpty else {
-                    let rooms = members.filter(\.takesPart).map(\.name)
-                    throw RouterError(
-                        .routeNotFound, "“\(name)” is none of its rooms", hint: "Name one of those that play",
-                        scope: .session, candidates: rooms)
-                }
-                leaving.formUnion(found)
+        try await serially { await leave(try called(names), ending: .stop) }
+    }
+
+    private func called(_ names: [String]) throws -> Set<Int> {
+        var result: Set<Int> = []
+        for name in names {
+            let wanted = name.lowercased()
+            let found = members.indices.filter { index in
+                let member = members[index]
+                return member.takesPart
+                    && (member.room.lowercased() == wanted || member.name.lowercased() == wanted
+                        || member.route.rawValue == wanted)
             }
-            await leave(leaving, ending: .stop)
+            guard !found.isEmpty else {
+                let rooms = members.filter(\.takesPart).map(\.name)
+                throw RouterError(
+                    .routeNotFound, "“\(name)” is none of its rooms", hint: "Name one of those that play",
+                    scope: .session, candidates: rooms)
+            }
+            result.formUnion(found)
+        }
+        return result
+    }
+
+    /// The rooms that would play on without these. Throws `routeNotFound` for a name that none has.
+    func rooms(without names: [String]) throws -> [String] {
+        let leaving = try called(names)
+        return members.indices.filter { !leaving.contains($0) && members[$0].takesPart && !members[$0].isOver }
+            .map { members[$0].name }
+    }
+
+    /// Why one of these rooms does not play, where that is so.
+    func failure(on routes: Set<RouteID>) -> RouterError? {
+        members.first { $0.takesPart && routes.contains($0.route) && $0.phase == .failed }?.error
+    }
+
+    /// What the rooms are now, by their names: their limits, hours and offsets hold from here on.
+    func take(_ rooms: [Room]) async {
+        await serially {
+            for index in members.indices where members[index].takesPart && !members[index].isOver {
+                guard let room = rooms.first(where: { $0.name.lowercased() == members[index].room.lowercased() }) else {
+                    continue
+                }
+                members[index].volumeLimit = room.volumeLimit
+                members[index].quietHours = room.quietHours
+                let offset = Int64(room.offsetMilliseconds) * 1_000_000
+                guard members[index].offsetNanoseconds != offset else { continue }
+                members[index].offsetNanoseconds = offset
+                // It comes in again where it should be heard by that.
+                if started, members[index].phase == .playing, members[index].push != nil { await load(index) }
+            }
+            await keepLimits()
+            watchQuietHours()
+            await publish()
         }
     }
 

@@ -112,8 +112,8 @@ extension PlaybackSession {
     /// When the queue is over, with nobody there to hear it; nil where it does not come to an end so.
     private var playedOutAt: Int64? {
         guard mediaState == .playing, run != nil, waitsForRooms, !members.contains(where: { $0.alive }),
-            let place = estimate(at: clock.now()), place.rate > 0, let length = place.duration,
-            queue.item(after: place.item) == nil
+            let place = estimate(at: clock.now()), place.rate > 0,
+            let length = queue.item(place.item)?.end ?? place.duration, queue.item(after: place.item) == nil
         else { return nil }
         return place.instant + Int64(Double((length - place.time).nanoseconds) / place.rate)
     }
@@ -250,7 +250,7 @@ extension PlaybackSession {
         var time = old.time + MediaTime(nanoseconds: Int64(Double(max(0, instant - old.instant)) * old.rate))
         var duration = old.duration ?? item.metadata.duration
         // An item that begins at its end, again and again, would take no time.
-        while let length = duration, length > .zero, time >= length, let next = queue.item(after: item.id),
+        while let length = item.end ?? duration, length > .zero, time >= length, let next = queue.item(after: item.id),
             next.start < length
         {
             time = time - length + next.start
@@ -288,6 +288,7 @@ extension PlaybackSession {
                         ?? RouterError(.cancelled, "stopped before it played", scope: .session)
                 }
                 started = true
+                await resumeHistory()
                 await tryOthersAgain()
                 keepPlace()
                 await remember()

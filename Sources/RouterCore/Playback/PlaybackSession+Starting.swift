@@ -8,15 +8,44 @@ extension PlaybackSession {
         let push = alivePush
         let pull = alivePull
         if push.isEmpty {
-            await withDiscardingTaskGroup { group in
-                for index in pull { group.addTask { await self.loadPull(index, at: start, autoplay: true) } }
-            }
+            await loadPullApart(pull, at: start, autoplay: true)
         } else {
             await readyPull(pull, at: start)
             await begin(push, fromFrame: run?.pausedFrame ?? 0, loading: true)
             playWithTimeline(pull.filter { members[$0].phase == .playing })
         }
         await fallBackAll()
+    }
+
+    /// Loads the current item in every open room, held at its place.
+    func readyAll(at start: MediaTime) async {
+        await withDiscardingTaskGroup { group in
+            for index in alivePull { group.addTask { await self.loadPull(index, at: start, autoplay: false) } }
+            for index in alivePush { group.addTask { await self.loadPush(index, fromFrame: 0) } }
+        }
+        anchorToRun()
+        await fallBackAll()
+    }
+
+    /// How much later than the first of the fetching rooms this one is to be, where they have no timeline to keep to; in
+    /// nanoseconds.
+    func delay(of member: Member) -> Int64 {
+        guard run == nil else { return 0 }
+        return member.offsetNanoseconds - (alivePull.map { members[$0].offsetNanoseconds }.min() ?? 0)
+    }
+
+    /// Loads fetching rooms that have no timeline, each as much later than the first as its offset says.
+    func loadPullApart(_ indices: [Int], at start: MediaTime, autoplay: Bool) async {
+        let clock = clock
+        await withDiscardingTaskGroup { group in
+            for index in indices {
+                let delay = autoplay ? delay(of: members[index]) : 0
+                group.addTask {
+                    if delay > 0 { try? await clock.sleep(nanoseconds: delay) }
+                    await self.loadPull(index, at: start, autoplay: autoplay)
+                }
+            }
+        }
     }
 
     /// Loads fetching rooms, to be held until the timeline begins. One that takes long is waited for no longer than one
@@ -46,13 +75,19 @@ extension PlaybackSession {
     /// A fetching room that was ready after the others had begun.
     private func catchUp(_ index: Int) async {
         guard !ended, mediaState == .playing, members[index].phase == .playing,
-            let session = members[index].session, let position = anchor?.position(at: clock.now())
+            let session = members[index].session, let position = heardPosition(in: index)
         else { return }
         do {
             _ = try await call(index, session) { try await $0.perform(.seek(to: position, resume: true)) }
         } catch {
             await loadFailed(index, RouterError(wrapping: error))
         }
+    }
+
+    /// What a fetching room is to be at now, by its offset.
+    private func heardPosition(in index: Int) -> MediaTime? {
+        let shift = run?.timeline == nil ? delay(of: members[index]) : members[index].offsetNanoseconds
+        return anchor?.position(at: clock.now() - shift)
     }
 
     /// The earliest instant at which these rooms can all begin: the slowest decides.
@@ -158,7 +193,7 @@ extension PlaybackSession {
     /// Loads what plays now into one room: a late join, or a fallback.
     func load(_ index: Int) async {
         if members[index].pull != nil {
-            let position = anchor?.position(at: clock.now()) ?? firstStart
+            let position = heardPosition(in: index) ?? firstStart
             await loadPull(index, at: position, autoplay: mediaState != .paused)
             return
         }

@@ -222,17 +222,7 @@ extension PlaybackSession {
         if let stored, await take(stored, before.item, in: joined.lowerBound) { return .session }
         try failure(of: joined)
         if !alivePush.isEmpty { run = try await makeRun(before.item, start: before.position) }
-        if before.plays {
-            await loadAll(at: before.position)
-        } else {
-            await withDiscardingTaskGroup { group in
-                for index in alivePull {
-                    group.addTask { await self.loadPull(index, at: before.position, autoplay: false) }
-                }
-                for index in alivePush { group.addTask { await self.loadPush(index, fromFrame: 0) } }
-            }
-            anchorToRun()
-        }
+        if before.plays { await loadAll(at: before.position) } else { await readyAll(at: before.position) }
         return .load
     }
 
@@ -347,6 +337,7 @@ extension PlaybackSession {
     /// The index stays the room's, since much still under way knows it by that; it is part of nothing any more.
     func leave(_ index: Int) {
         members[index].phase = .left
+        members[index].clipNews?.finish()
         members[index].joining = false
         members[index].generation += 1
         members[index].session = nil

@@ -96,12 +96,15 @@ extension PlaybackSession {
         for item in items {
             let token = await token(for: item)
             do {
-                var media = try await environment.media.publish(item, token: token, for: requirements)
+                var media = try await publish(item, token: token, for: requirements, in: index)
                 media.rate = rate
                 result.append(media)
             } catch {
                 let error = RouterError(wrapping: error)
-                guard [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code) else { return result }
+                // Where it is not simply passed over, it is dealt with in its turn.
+                guard [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code),
+                    (queue.failurePolicy ?? .skip) == .skip
+                else { return result }
                 await itemFailed(item.id, error)
                 // What fails before its turn is not one of those that failed in a row.
                 consecutiveFailures = max(0, consecutiveFailures - 1)
@@ -154,6 +157,8 @@ extension PlaybackSession {
         members[index].loaded = (item, token)
         members[index].itemEnded = false
         let passed = members[index].window?.firstIndex(of: token)
+        // The first that it held: it has gone on by itself.
+        if passed == 0 { playLog.ends(loaded.item) }
         members[index].window = passed.flatMap { place in members[index].window.map { Array($0[(place + 1)...]) } }
         consecutiveFailures = 0
         keepRate(index)
@@ -239,9 +244,7 @@ extension PlaybackSession {
         let added = actual.filter { item(of: $0.token).flatMap { queue.item($0) } == nil }
         let items = await adopted(actual)
         let gone = Set(expected.filter { token in !actual.contains { $0.token == token } }.compactMap { item(of: $0) })
-        let before = queue.snapshot.items.map(\.id)
-        queue.adopt(items, after: current, removing: gone)
-        guard queue.snapshot.items.map(\.id) != before else { return fillWindows() }
+        guard queue.adopt(items, after: current, removing: gone) else { return fillWindows() }
         var story: [String] = []
         if !added.isEmpty { story.append("added \(added.map { "“\(Self.title($0))”" }.joined(separator: ", "))") }
         if !gone.isEmpty { story.append("removed \(gone.count)") }

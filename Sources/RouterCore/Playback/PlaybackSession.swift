@@ -14,6 +14,7 @@ actor PlaybackSession {
     var members: [Member]
     var run: PushRun?
     var runCount = 0
+    var station = Station()
     var earlyMarks: [PushRun.Mark] = []
     var mediaState: MediaState = .none
     var stopReason: StopReason?
@@ -23,6 +24,12 @@ actor PlaybackSession {
     /// Notices that came with items, the newest last.
     var told: [String] = []
     var consecutiveFailures = 0
+    var failures = Failures()
+    var playLog = PlayLog()
+    var openPlays = OpenPlays()
+    /// What the feed of the latest run was told to go on with, in order: the decoder runs ahead of what is heard.
+    var feedAnswers: [(after: ItemID, next: ItemID?)] = []
+    var awaitedEnd: AwaitedEnd?
     var lastItemError: RouterError?
     var ownership = SessionOwnership.ours
     var rate: Double
@@ -37,10 +44,23 @@ actor PlaybackSession {
     /// When the last room that played was lost.
     var aloneSince: Int64?
     var wantedVolume: VolumePosition?
+    var startsPaused = false
     /// Whether its place is written now and then.
     var keepsPlace = false
     /// Told whenever a room that is to take over has news.
     var transferNews: AsyncStream<Void>.Continuation?
+    /// How loud the rooms are together, and what each is to be told next.
+    var volumes = GroupVolume()
+    var volumeTargets: [Int: VolumeState] = [:]
+    /// Counts what ends a fade.
+    var fadeNumber = 0
+    var watchesQuietHours = false
+    var coalescer = CommandCoalescer()
+    /// Where the first item is to begin, by a seek that came while it was loaded.
+    var heldSeek: MediaTime?
+    var heldSeeks = 0
+    /// What is announced over it now.
+    var announcement: ParkedPlay?
     private var lane = CommandLane()
 
     private var unsaved = false
@@ -64,6 +84,12 @@ actor PlaybackSession {
     var alivePull: [Int] { members.indices.filter { members[$0].alive && members[$0].pull != nil } }
 
     func snapshot() -> SessionSnapshot {
+        let shown = self.members.indices.filter { self.members[$0].takesPart }.map { index in
+            var member = self.members[index].snapshot()
+            member.trim = volumes.trims[index]
+            member.volumeLimit = limit(of: index)
+            return member
+        }
         let members = members.filter(\.takesPart)
         let connection: ConnectionState =
             if ended {
@@ -79,14 +105,18 @@ actor PlaybackSession {
             }
         return SessionSnapshot(
             id: id, connection: connection, media: mediaState, stopReason: stopReason, ownership: ownership,
-            members: members.map { $0.snapshot() }, queue: queue.snapshot, anchor: anchor,
-            error: stopReason == .error ? lastItemError : nil, now: clock.now())
+            members: shown, queue: queue.snapshot, anchor: anchor,
+            error: stopReason == .error ? lastItemError : nil, volume: masterVolume,
+            announcement: announcement?.title, now: clock.now())
     }
 
     func publish() async {
+        forgetSilentRooms()
+        keepHistory()
+        watchEnd()
         rememberSoon()
         published += 1
-        await environment.changed(snapshot(), published)
+        await environment.changed(titled(snapshot()), published)
     }
 
     func notice(_ severity: Notice.Severity, _ message: String, hint: String? = nil, member: Int? = nil) async {
@@ -118,8 +148,11 @@ actor PlaybackSession {
     // MARK: Start
 
     /// Opens every room and starts the first item. Throws when no room plays.
-    func start(volume: VolumePosition?) async throws {
+    ///
+    /// - Parameter paused: it is only readied, to be gone on with.
+    func start(volume: VolumePosition?, paused: Bool = false) async throws {
         wantedVolume = volume
+        startsPaused = paused
         do {
             try await serially { try await startAlone() }
         } catch {
@@ -142,13 +175,17 @@ actor PlaybackSession {
         await publish()
         await openAll()
         guard members.contains(where: { $0.alive }) else { throw startError() }
-        await loadAll(at: firstStart)
+        if let held = await takeHeldSeek() {
+            firstStart = held
+            if run != nil, let item = queue.item(queue.current) { run = try await makeRun(item, start: held) }
+        }
+        await beginFirst(at: firstStart)
         await passOverBrokenItems()
         guard !ended, members.contains(where: { $0.phase == .playing || $0.phase == .finished }) else {
             throw startError()
         }
         started = true
-        mediaState = .playing
+        mediaState = startsPaused ? .paused : .playing
         keepPlace()
         // A room that opened while the others loaded.
         for index in members.indices where members[index].phase == .open && !members[index].itemEnded {
@@ -167,12 +204,27 @@ actor PlaybackSession {
     /// Where only fetching rooms are and they cannot play an item, the next one may be better.
     private func passOverBrokenItems() async {
         while !ended, !members.contains(where: { $0.phase == .playing }), !alivePull.isEmpty,
-            alivePull.allSatisfy({ members[$0].itemEnded }), consecutiveFailures < consecutiveFailureLimit,
-            let next = queue.item(after: queue.current)
+            alivePull.allSatisfy({ members[$0].itemEnded }), let current = queue.current
         {
+            if let place = await againPlace(of: current) {
+                await loadAll(at: place)
+                continue
+            }
+            guard !hasGivenUp, let next = queue.item(after: current) else { return }
             queue.select(next.id)
-            await loadAll(at: next.start)
+            await beginFirst(at: next.start)
         }
+    }
+
+    private func beginFirst(at start: MediaTime) async {
+        if startsPaused { mediaState = .paused }
+        // Not at its beginning: whoever looks before the device has said so is to see that.
+        if startsPaused || start > .zero, run == nil, let item = queue.item(queue.current) {
+            anchor = PlaybackAnchor(
+                item: item.id, time: start, instant: clock.now(), rate: 0, quality: .estimated,
+                duration: item.metadata.duration)
+        }
+        if startsPaused { await readyAll(at: start) } else { await loadAll(at: start) }
     }
 
     /// What failed before another endpoint played is tried last from now on, if it is the protocol's doing: a device
@@ -264,28 +316,13 @@ actor PlaybackSession {
     }
 
     func openSession(_ endpoint: Endpoint, name: String, rejoin: String? = nil) async throws -> any RouteSession {
-        guard let provider = environment.provider(endpoint) else {
-            throw RouterError(.unsupported, "no backend for \(endpoint.protocol.displayName)", scope: .route)
-        }
-        let learnt = (try? await environment.store.learnt(endpoint: endpoint.id, firmware: endpoint.firmware))
-        let store = environment.store
-        let phase = environment.phase
-        return try await provider.open(
-            endpoint,
-            options: OpenOptions(
-                phase: { phase("\(name): \($0)") }, password: await environment.password(endpoint),
-                learnt: learnt ?? [:],
-                learn: { fact, value in
-                    try? await store.learn(fact, value: value, endpoint: endpoint.id, firmware: endpoint.firmware)
-                },
-                senderName: environment.senderName, rejoin: rejoin,
-                credentials: try? await store.credentials(forAnyOf: endpoint.strongKeys),
-                identity: try? await store.identity()))
+        try await environment.open(endpoint, name: name, rejoin: rejoin)
     }
 
     func opened(_ index: Int, _ session: any RouteSession) {
         members[index].session = session
         members[index].latest = RouteSessionUpdate()
+        members[index].echo = VolumeEcho()
         members[index].phase = .open
         members[index].error = nil
         members[index].window = []
@@ -322,49 +359,6 @@ actor PlaybackSession {
         }
     }
 
-    // MARK: Volume at the start
-
-    /// Never touches a volume unasked where the device reports one; where it reports none, sends the remembered one or
-    /// a third, since nobody could know what it is (`model.md` section 6).
-    ///
-    /// - Parameter asked: whether the volume that was asked for at the start is this room's too.
-    func settleVolume(_ index: Int, asked: Bool = true) async {
-        guard let session = members[index].session, session.descriptor.volume.handling == .adjustable else { return }
-        var target: VolumeState?
-        let wantedVolume = asked ? wantedVolume : nil
-        if let wanted = wantedVolume {
-            target = VolumeState(level: members[index].limited(wanted))
-        } else if session.descriptor.volume.readback == .none || latestVolume(index) == nil {
-            if await currentVolume(of: session) == nil {
-                let remembered = try? await environment.store.volume(of: members[index].route)
-                let level = (remembered ?? nil)?.level ?? VolumePosition(1.0 / 3)
-                target = VolumeState(level: members[index].limited(level))
-            }
-        }
-        if let limit = members[index].volumeLimit, target == nil, let reported = members[index].latest.volume,
-            reported.level > limit
-        {
-            target = VolumeState(level: limit, muted: reported.muted)
-        }
-        guard let target else { return }
-        do {
-            try await call(index, session) { try await $0.setVolume(target) }
-            members[index].volume = target
-            if wantedVolume != nil { try? await environment.store.saveVolume(target, of: members[index].route) }
-        } catch {
-            await notice(
-                .warning,
-                "\(members[index].name): the volume could not be set (\(RouterError(wrapping: error).message))",
-                member: index)
-        }
-    }
-
-    private func latestVolume(_ index: Int) -> VolumeState? { members[index].latest.volume }
-
-    private func currentVolume(of session: any RouteSession) async -> VolumeState? {
-        await current(of: session)?.volume
-    }
-
     func current(of session: any RouteSession) async -> RouteSessionUpdate? {
         for await update in session.updates() { return update }
         return nil
@@ -386,7 +380,7 @@ actor PlaybackSession {
     func remember() async {
         unsaved = false
         // What this process is sent on its standard input, no other can go on with.
-        guard !ended, !queue.snapshot.items.contains(where: { $0.source.isStandardInput }) else { return }
+        guard !ended, !queue.readsStandardInput else { return }
         let store = environment.store
         let queue = queue.snapshot
         let members = members.filter(\.takesPart)
@@ -398,7 +392,8 @@ actor PlaybackSession {
         }
         let record = SessionRecord(
             session: id, routes: members.map(\.route), item: queue.current,
-            position: anchor?.position(at: clock.now()) ?? .zero, playing: mediaState == .playing, rejoin: rejoin,
+            position: anchor?.position(at: clock.now()) ?? .zero,
+            playing: mediaState == .playing || announcement?.plays ?? false, rejoin: rejoin,
             members: members.map { member in
                 SessionRecord.Member(
                     route: member.route, name: member.name, room: member.room,
@@ -412,13 +407,16 @@ actor PlaybackSession {
             // It may have ended meanwhile, and what was written last would bring it back.
             if ended, !left { try await store.removeSession(id) }
         } catch {
-            // Playing goes on without: the person is told once.
-            if !storageFailureTold {
-                storageFailureTold = true
-                let error = RouterError(wrapping: error)
-                await notice(.warning, error.message, hint: error.hint)
-            }
+            return await tellStorageFailure(RouterError(wrapping: error))
         }
+        await notePlace()
+    }
+
+    /// Playing goes on without: the person is told once.
+    func tellStorageFailure(_ error: RouterError) async {
+        guard !storageFailureTold else { return }
+        storageFailureTold = true
+        await notice(.warning, error.message, hint: error.hint)
     }
 
     private var storageFailureTold = false
@@ -439,6 +437,7 @@ actor PlaybackSession {
     private func end(_ reason: StopReason, leaving: Bool, _ each: (Member) -> EndReason) async {
         guard !ended, !ending else { return }
         ending = true
+        cutAnnouncement()
         await publish()
         let sessions = sessionsToEnd(each)
         await withDiscardingTaskGroup { group in
@@ -458,6 +457,7 @@ actor PlaybackSession {
     func finish(_ reason: StopReason, leaving: Bool = false) async {
         guard !ended else { return }
         ended = true
+        cutAnnouncement()
         left = leaving
         stopReason = reason
         mediaState = .stopped
@@ -474,7 +474,13 @@ actor PlaybackSession {
         await withDiscardingTaskGroup { group in
             for (session, reason) in sessions { group.addTask { await session.end(reason) } }
         }
-        try? await environment.store.saveQueue(queue.snapshot, session: id)
+        keepHistory()
+        await writeHistory()
+        do {
+            try await environment.store.saveQueue(queue.snapshot, session: id)
+        } catch {
+            await tellStorageFailure(RouterError(wrapping: error))
+        }
         if !leaving {
             // What goes on without us stays known, so that it can be joined again.
             await environment.media.withdraw(Array(tokens.values))

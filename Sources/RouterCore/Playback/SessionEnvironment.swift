@@ -22,6 +22,34 @@ struct SessionEnvironment: Sendable {
     var commanded: @Sendable (CommandReport) async -> Void
     /// 0 to 1: what spreads retries.
     var random: @Sendable () -> Double
+    /// Minutes after midnight by the clock on the wall, 0 to 1439.
+    var localMinute: @Sendable () -> Int
+    /// Seconds since 1970, for what people read.
+    var wallSeconds: @Sendable () -> Double
+    /// Whether what it plays is part of the history. An announcement's is not.
+    var keepsHistory = true
+}
+
+extension SessionEnvironment {
+    /// Connects to a device that people know by `name`, with all that is known of it.
+    func open(_ endpoint: Endpoint, name: String, rejoin: String? = nil) async throws -> any RouteSession {
+        guard let provider = provider(endpoint) else {
+            throw RouterError(.unsupported, "no backend for \(endpoint.protocol.displayName)", scope: .route)
+        }
+        let learnt = (try? await store.learnt(endpoint: endpoint.id, firmware: endpoint.firmware))
+        let store = store
+        let phase = phase
+        return try await provider.open(
+            endpoint,
+            options: OpenOptions(
+                phase: { phase("\(name): \($0)") }, password: await password(endpoint), learnt: learnt ?? [:],
+                learn: { fact, value in
+                    try? await store.learn(fact, value: value, endpoint: endpoint.id, firmware: endpoint.firmware)
+                },
+                senderName: senderName, rejoin: rejoin,
+                credentials: try? await store.credentials(forAnyOf: endpoint.strongKeys),
+                identity: try? await store.identity()))
+    }
 }
 
 /// How many items a device with a queue of its own holds after the one it plays.
@@ -61,6 +89,9 @@ let saveDelayNanoseconds: Int64 = 500_000_000
 
 /// How many items in a row may fail before a session stops.
 let consecutiveFailureLimit = 3
+
+/// How long an item is left alone before it is tried again, for each time that it was tried already.
+let retryPauseNanoseconds: Int64 = 1_000_000_000
 
 /// How long after all rooms are ready their first frame is heard: room for the loads to be sent.
 let startSlackNanoseconds: Int64 = 60_000_000

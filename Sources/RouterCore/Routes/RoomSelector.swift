@@ -21,7 +21,7 @@ struct RoomSelector: Sendable {
         var taken: Set<RouteID> = []
         var result: [Room] = []
         for var room in configured {
-            room.configured = true
+            room.configured = room.stored != true
             room.routes = room.devices.compactMap { device in Self.route(device, in: routes)?.id }
             taken.formUnion(room.routes)
             result.append(room)
@@ -51,13 +51,13 @@ struct RoomSelector: Sendable {
             room.name.lowercased() == wanted || room.aliases.contains { $0.lowercased() == wanted }
         }
         // Two devices of one name are told apart by id only.
-        if named.count > 1, !named.contains(where: \.configured) {
+        if named.count > 1, !named.contains(where: \.isMade) {
             return .ambiguous(named.map { "\($0.name) (\($0.devices.first ?? ""))" })
         }
-        if let room = named.first(where: \.configured) ?? named.first { return .exact(room) }
+        if let room = named.first(where: \.isMade) ?? named.first { return .exact(room) }
         if let route = Self.route(selector, in: routes) {
             return .exact(
-                rooms.first { !$0.configured && $0.routes == [route.id] }
+                rooms.first { !$0.isMade && $0.routes == [route.id] }
                     ?? Room(name: route.name, devices: [route.id.rawValue], routes: [route.id]))
         }
         let begun = rooms.filter { room in
@@ -71,4 +71,9 @@ struct RoomSelector: Sendable {
             return .none(NearNames.of(selector, among: rooms.flatMap { [$0.name] + $0.aliases }))
         }
     }
+}
+
+extension Room {
+    /// Whether a person made it, in the file or by a command; else it is a device by its own name.
+    var isMade: Bool { configured || stored == true }
 }

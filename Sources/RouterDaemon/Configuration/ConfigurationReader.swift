@@ -23,7 +23,7 @@ struct ConfigurationReader {
         // An empty file, or one of comments only.
         guard let root, root.null == nil || root.mapping != nil else { return result }
         let fields = try mapping(
-            root, "the configuration", ["version", "name", "media", "cast", "hint", "devices", "rooms"])
+            root, "the configuration", ["version", "name", "default_room", "media", "cast", "hint", "devices", "rooms"])
         guard let version = fields["version"] else {
             throw error(root, "the configuration has no version", hint: "Begin the file with “version: 1”")
         }
@@ -31,6 +31,7 @@ struct ConfigurationReader {
             throw error(version, "this router reads version 1 of the configuration only", hint: "Write “version: 1”")
         }
         if let name = fields["name"] { result.senderName = try string(name, "name") }
+        if let room = fields["default_room"] { result.defaultRoom = try string(room, "default_room") }
         if let media = fields["media"] { try readMedia(media, into: &result) }
         if let cast = fields["cast"] { result.cast = try self.cast(cast) }
         if let hint = fields["hint"] { result.firstRunHint = try self.hint(hint) }
@@ -91,7 +92,7 @@ struct ConfigurationReader {
     }
 
     private func room(_ node: Node) throws -> Room {
-        let keys = ["name", "devices", "aliases", "prefer", "volume_limit", "offset"]
+        let keys = ["name", "devices", "aliases", "prefer", "via", "volume_limit", "quiet_hours", "offset"]
         let fields = try mapping(node, "a room", keys)
         guard let nameNode = fields["name"] else { throw error(node, "a room needs a name", hint: "Add “name: …”") }
         let name = try string(nameNode, "name")
@@ -103,8 +104,11 @@ struct ConfigurationReader {
         if let aliases = fields["aliases"] {
             room.aliases = try sequence(aliases, "aliases").map { try string($0, "an alias") }
         }
-        if let prefer = fields["prefer"] {
-            let text = try string(prefer, "prefer")
+        if let via = fields["via"], fields["prefer"] != nil {
+            throw error(via, "via says the same as prefer", hint: "Keep one of them")
+        }
+        if let prefer = fields["prefer"] ?? fields["via"] {
+            let text = try string(prefer, fields["via"] == nil ? "prefer" : "via")
             guard let via = ViaPreference(rawValue: text) else {
                 throw error(prefer, "“\(text)” is no protocol", hint: "Write airplay, cast, cast-streaming or auto")
             }
@@ -112,6 +116,14 @@ struct ConfigurationReader {
         }
         if let limit = fields["volume_limit"] {
             room.volumeLimit = VolumePosition(percent: Double(try integer(limit, "volume_limit", in: 0...100)))
+        }
+        if let quiet = fields["quiet_hours"] {
+            let text = try string(quiet, "quiet_hours")
+            do {
+                room.quietHours = try QuietHours(text)
+            } catch let wrong as RouterError {
+                throw error(quiet, wrong.message, hint: wrong.hint ?? "")
+            }
         }
         if let offset = fields["offset"] { room.offsetMilliseconds = try milliseconds(offset) }
         return room

@@ -15,6 +15,8 @@ public struct RouterConfiguration: Sendable, Equatable {
     /// What is said when the first device is found, once; empty says nothing, nil what the router says by itself.
     public var firstRunHint: String?
     public var rooms: [Room] = []
+    /// Where commands play that name no room.
+    public var defaultRoom: String?
     /// What the person should know of the file itself.
     public var notices: [Notice] = []
 

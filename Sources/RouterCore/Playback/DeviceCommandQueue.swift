@@ -1,39 +1,5 @@
 import RouteModel
 
-/// What a button on a device may do to the session that the device plays (`model.md` section 5).
-struct DeviceCommandPolicy: Sendable {
-    enum Ruling: Sendable, Equatable {
-        case allowed
-        /// Something milder is done, and people are told.
-        case instead(RemoteCommand, notice: String, hint: String)
-        case denied
-    }
-
-    /// For commands of a device called `name`.
-    func ruling(on command: RemoteCommand, from name: String) -> Ruling {
-        switch command {
-        case .play, .pause, .toggle, .next, .previous, .seek, .seekBy, .shuffle, .toggleShuffle, .repeatMode,
-            .setVolume, .stepVolume, .mute:
-            return .allowed
-        case .stop:
-            // Some remotes say stop where they mean pause, and a queue that is gone is not to be had back by a button.
-            return .instead(
-                .pause, notice: "\(name) was told to stop: paused, the queue is kept", hint: "Stop it here to end it")
-        case .setStreamVolume, .rate, .jump, .selectTracks, .skipAd, .trim, .fade: return .denied
-        }
-    }
-
-    /// A knob turns its own device up, not the others that play along.
-    func confined(_ command: RemoteCommand, to route: RouteID) -> RemoteCommand {
-        switch command {
-        case .setVolume(let level, _): .setVolume(level, room: route.rawValue)
-        case .stepVolume(let step, _): .stepVolume(step, room: route.rawValue)
-        case .mute(let muted, _): .mute(muted, room: route.rawValue)
-        default: command
-        }
-    }
-}
-
 /// Commands of one device that wait to be done. What a turning knob or a dragged slider says in a row becomes one.
 struct DeviceCommandQueue: Sendable {
     /// How long the last of a row is waited for.

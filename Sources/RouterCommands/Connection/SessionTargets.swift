@@ -1,0 +1,227 @@
+import RouteModel
+
+/// A session that a verb is for, and which of its rooms.
+struct SessionTarget: Sendable, Equatable {
+    var session: SessionSnapshot
+    /// By their names there; nil where the session as a whole is meant.
+    var rooms: [String]?
+
+    /// For sentences: “Kitchen and Den”.
+    var label: String { Phrase.list(rooms ?? session.members.map(\.name)) }
+}
+
+/// Finds what a verb is for, by rules that never guess (`interfaces.md` 1.2).
+struct TargetFinder {
+    let context: VerbContext
+    /// Where nothing is active, what has stopped counts too: a queue is there to be seen after its end.
+    var takesStopped = false
+
+    init(_ context: VerbContext, takesStopped: Bool = false) {
+        self.context = context
+        self.takesStopped = takesStopped
+    }
+
+    // MARK: Sessions
+
+    /// With nothing said: the only session that is active, else the one of the default room. Throws `routeNotFound` and
+    /// `routeAmbiguous`.
+    func session(_ target: TargetOptions) async throws -> SessionTarget {
+        let found = try await sessions(target)
+        guard let first = found.first, found.count == 1 else {
+            throw RouterError(
+                .routeAmbiguous, "\(found.count) sessions are meant, and this is for one",
+                hint: "Name one room of the session that you mean", scope: .session,
+                candidates: found.map(\.label))
+        }
+        return first
+    }
+
+    func sessions(_ target: TargetOptions) async throws -> [SessionTarget] {
+        let all = await context.router.sessions()
+        var active = all.filter(\.isActive)
+        if active.isEmpty, takesStopped { active = all }
+        guard !target.selectors.isEmpty else { return [try await only(of: active)] }
+        var result: [SessionTarget] = []
+        for selector in target.selectors {
+            for found in try await self.found(selector, among: active) { Self.add(found, to: &result) }
+        }
+        return result
+    }
+
+    private func only(of active: [SessionSnapshot]) async throws -> SessionTarget {
+        if active.count == 1 { return SessionTarget(session: active[0], rooms: nil) }
+        guard !active.isEmpty else { throw nothingPlays }
+        if let room = context.defaultRoom {
+            let meant = try await matched(room, among: active)
+            if let meant { return SessionTarget(session: meant.session, rooms: nil) }
+        }
+        throw RouterError(
+            .routeAmbiguous, "\(active.count) sessions are playing, and none was named",
+            hint: "Say which with --room, or take all of them with --on @active", scope: .session,
+            candidates: active.map { Phrase.list($0.members.map(\.name)) })
+    }
+
+    private func found(_ word: String, among active: [SessionSnapshot]) async throws -> [SessionTarget] {
+        switch Selector(word) {
+        case .active?, .all?:
+            guard !active.isEmpty else { throw nothingPlays }
+            return active.map { SessionTarget(session: $0, rooms: nil) }
+        case .default?: return [try await inRoom(try defaultRoom(), among: active)]
+        case .group(let name)?:
+            var result: [SessionTarget] = []
+            for room in try await group(name).rooms {
+                if let target = try await matched(room, among: active) { Self.add(target, to: &result) }
+            }
+            guard !result.isEmpty else { throw plays(nothingIn: "the group \(name)", active) }
+            return result
+        case .name(let name)?:
+            // A session may be named itself, by its id.
+            if name.hasPrefix("se-") {
+                let meant = active.filter { $0.id.rawValue.hasPrefix(name) }
+                if let exact = meant.first(where: { $0.id.rawValue == name }) ?? (meant.count == 1 ? meant[0] : nil) {
+                    return [SessionTarget(session: exact, rooms: nil)]
+                }
+            }
+            return [try await inRoom(name, among: active)]
+        case nil: throw UsageError("“\(word)” is no selector", hint: "Write @active, @all, @default or @group:NAME")
+        }
+    }
+
+    private func inRoom(_ word: String, among active: [SessionSnapshot]) async throws -> SessionTarget {
+        if let target = try await matched(word, among: active) { return target }
+        throw plays(nothingIn: word, active)
+    }
+
+    /// The session that plays in a room. Nil where nothing does; throws where there is no such room.
+    private func matched(_ word: String, among active: [SessionSnapshot]) async throws -> SessionTarget? {
+        let wanted = word.lowercased()
+        func target(_ isMeant: (SessionMember) -> Bool) -> SessionTarget? {
+            for session in active {
+                let members = session.members.filter { $0.error == nil && isMeant($0) }
+                if !members.isEmpty { return SessionTarget(session: session, rooms: members.map(\.name)) }
+            }
+            return nil
+        }
+        // What a session calls its rooms needs no look at the network.
+        if let exact = target({ $0.name.lowercased() == wanted || $0.route.rawValue == wanted }) { return exact }
+        let room = try await matcher(settle: false).room(word)
+        return target { $0.name.lowercased() == room.name.lowercased() || room.routes.contains($0.route) }
+    }
+
+    private static func add(_ target: SessionTarget, to targets: inout [SessionTarget]) {
+        guard let index = targets.firstIndex(where: { $0.session.id == target.session.id }) else {
+            return targets.append(target)
+        }
+        guard let old = targets[index].rooms, let new = target.rooms else {
+            targets[index].rooms = nil
+            return
+        }
+        targets[index].rooms = old + new.filter { !old.contains($0) }
+    }
+
+    private var nothingPlays: RouterError {
+        RouterError(
+            .routeNotFound, "nothing is playing",
+            hint: context.isDaemon
+                ? "Start something with “router play”"
+                : "What “router play” plays without a daemon stays with that command; with “router daemon run” every "
+                    + "terminal can drive it",
+            scope: .session)
+    }
+
+    private func plays(nothingIn room: String, _ active: [SessionSnapshot]) -> RouterError {
+        guard !active.isEmpty else { return nothingPlays }
+        return RouterError(
+            .routeNotFound, "nothing is playing in \(room)", hint: "Run “router status” to see what plays where",
+            scope: .session, candidates: active.flatMap { $0.members.map(\.name) })
+    }
+
+    // MARK: Rooms
+
+    /// The names to hand to a router. Names are left to it, for it waits for what is not found yet; the rest is spelt out.
+    ///
+    /// With nothing said: the default room, and without one nothing, which is the only room there is.
+    func rooms(_ target: TargetOptions) async throws -> [String] {
+        try await rooms(target.selectors)
+    }
+
+    func rooms(_ selectors: [String]) async throws -> [String] {
+        guard !selectors.isEmpty else { return context.defaultRoom.map { [$0] } ?? [] }
+        var result: [String] = []
+        for selector in selectors {
+            let names: [String]
+            switch Selector(selector) {
+            case .name(let name)?: names = [name]
+            case .default?: names = [try defaultRoom()]
+            case .group(let name)?:
+                names = try await group(name).rooms
+                guard !names.isEmpty else {
+                    throw RouterError(
+                        .routeNotFound, "the group \(name) has no rooms", hint: "Add one: router group add \(name) ROOM",
+                        scope: .route)
+                }
+            case .all?:
+                names = try await context.router.rooms(settle: true).filter { !$0.routes.isEmpty }.map(\.name)
+                guard !names.isEmpty else {
+                    throw RouterError(
+                        .routeNotFound, "no room is there", hint: "Run “router devices” to see why", scope: .route)
+                }
+            case .active?:
+                names = await context.router.sessions().filter(\.isActive).flatMap { $0.members.map(\.name) }
+                guard !names.isEmpty else { throw nothingPlays }
+            case nil: throw UsageError("“\(selector)” is no selector", hint: "Write @active, @all, @default or @group:NAME")
+            }
+            result += names.filter { !result.contains($0) }
+        }
+        return result
+    }
+
+    func matcher(settle: Bool) async throws -> RoomMatcher {
+        RoomMatcher(
+            rooms: try await context.router.rooms(settle: settle),
+            routes: try await context.router.routes(settle: false).routes)
+    }
+
+    /// Throws `routeNotFound`.
+    func group(_ name: String) async throws -> RoomGroup {
+        let groups = try await context.router.groups()
+        if let group = groups.first(where: { $0.name.lowercased() == name.lowercased() }) { return group }
+        let near = NearNames.of(name, among: groups.map(\.name))
+        let meant = near.first.map { "; did you mean “\($0)”?" } ?? ""
+        throw RouterError(
+            .routeNotFound, "there is no group called “\(name)”\(meant)",
+            hint: "Run “router group list” to see what there is", scope: .route,
+            candidates: near.isEmpty ? groups.map(\.name) : near)
+    }
+
+    private func defaultRoom() throws -> String {
+        guard let room = context.defaultRoom else {
+            throw RouterError(
+                .routeNotFound, "there is no default room",
+                hint: "Name one with “router config set default_room ROOM”, or in ROUTER_ROOM", scope: .route)
+        }
+        return room
+    }
+}
+
+extension SessionSnapshot {
+    /// Whether there is something to pause, to skip or to turn down.
+    var isActive: Bool {
+        switch connection {
+        case .ended, .failed, .ending: false
+        case .connecting: media != .stopped
+        case .idle, .connected, .suspended: media != .none && media != .stopped
+        }
+    }
+}
+
+/// Words that are put together from others.
+enum Phrase {
+    /// “A”, “A and B”, “A, B and C”.
+    static func list(_ words: [String]) -> String {
+        guard let last = words.last, words.count > 1 else { return words.first ?? "" }
+        return words.dropLast().joined(separator: ", ") + " and " + last
+    }
+
+    static func count(_ number: Int, _ one: String, _ many: String) -> String { "\(number) \(number == 1 ? one : many)" }
+}

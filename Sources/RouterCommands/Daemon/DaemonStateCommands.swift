@@ -1,0 +1,170 @@
+import ArgumentParser
+import Foundation
+import RouteModel
+import RouterAPI
+
+struct DaemonStatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status", abstract: "Show whether a daemon runs, since when, and what it does.",
+        discussion: """
+            Exit status: 0 it runs; 7 it does not.
+
+              router daemon status
+              router daemon status -o json
+            """)
+
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        try await reporting(options) {
+            try await RouterConnection.daemon(options) { context, client in
+                let status = try await client.status()
+                try context.renderer.render(one: status, on: context.console) { _ in
+                    [
+                        "Running since \(status.since) (process \(status.pid))",
+                        "  listening at \(Console.clean(Phrase.list(status.places)))",
+                        "  \(Phrase.count(status.routes, "device", "devices")), "
+                            + "\(Phrase.count(status.sessions, "session", "sessions")), "
+                            + Phrase.count(status.eventReaders, "reader of events", "readers of events"),
+                    ]
+                }
+                return 0
+            }
+        }
+    }
+}
+
+extension DaemonStatus: ListDisplayable {
+    static var header: [String] { ["PROCESS", "SINCE", "DEVICES", "SESSIONS", "READERS", "PLACES"] }
+    var row: [String] {
+        [
+            String(pid), since, String(routes), String(sessions), String(eventReaders), places.joined(separator: ", "),
+        ]
+    }
+    var quietValue: String { String(pid) }
+
+    var since: String {
+        Date(timeIntervalSince1970: started)
+            .formatted(.iso8601.year().month().day().dateTimeSeparator(.space).time(includingFractionalSeconds: false))
+    }
+}
+
+struct DaemonStopCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stop", abstract: "End the daemon of this machine in order.",
+        discussion: """
+            What plays without it plays on; the rest is stopped.
+
+              router daemon stop
+            """)
+
+    /// How long the end is waited for, unless a person says otherwise.
+    private static let patience = Delay(seconds: 15)
+
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        if options.host != nil { throw ValidationError("Only the daemon of this machine can be stopped; leave --host out.") }
+    }
+
+    func run() async throws {
+        try await reporting(options) {
+            try await RouterConnection.daemon(options) { context, client in
+                let pid = pid_t(try await client.status().pid)
+                // A daemon that systemd starts whenever somebody knocks would be back at once.
+                guard kill(pid, SIGTERM) == 0 else {
+                    throw RouterError(
+                        .unavailable, "the daemon, process \(pid), cannot be stopped (\(String(cString: strerror(errno))))",
+                        hint: "Stop it as whoever started it: systemctl --user stop router", scope: .command)
+                }
+                let patience = options.timeout ?? Self.patience
+                let end = ContinuousClock.now + patience.duration
+                while kill(pid, 0) == 0 {
+                    guard ContinuousClock.now < end else {
+                        throw RouterError(
+                            .timeout, "the daemon, process \(pid), has not ended within \(ClockTime.words(patience.seconds))",
+                            hint: "Look at what holds it up: router daemon logs", scope: .command, retry: .later)
+                    }
+                    try await Task.sleep(for: .milliseconds(50))
+                }
+                context.say("The daemon has ended")
+                return 0
+            }
+        }
+    }
+}
+
+struct DaemonLogsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "logs", abstract: "Show what the daemon has logged of late.",
+        discussion: """
+              router daemon logs
+              router daemon logs --component 'Cast*' --level warning
+              router daemon logs -f
+            """)
+
+    @Option(name: .long, help: ArgumentHelp("Only these components: 'Cast*'.", valueName: "glob"))
+    var component: String?
+
+    @Option(name: .long, help: ArgumentHelp("The least severe that is shown.", valueName: "level"))
+    var level: String?
+
+    @Option(name: .long, help: ArgumentHelp("At most so many lines, 1 to 1000.", valueName: "count"))
+    var limit: Int = 200
+
+    @Flag(name: .shortAndLong, help: "Go on, until Ctrl-C.")
+    var follow = false
+
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        guard (1...1000).contains(limit) else { throw ValidationError("--limit is a number from 1 to 1000.") }
+        if let level, !LogLine.levels.contains(level) {
+            throw ValidationError("“\(level)” is no level. There are \(LogLine.levels.joined(separator: ", ")).")
+        }
+    }
+
+    /// How often a daemon is asked for more.
+    private static let pause = Duration.milliseconds(500)
+
+    func run() async throws {
+        try await reporting(options) {
+            try await RouterConnection.daemon(options) { context, client in
+                let lines = try await client.logs(component: component, level: level, limit: limit)
+                if lines.isEmpty, !follow { context.note("Nothing was logged.", hint: "A daemon run with -v logs more") }
+                try context.renderer.render(lines, on: context.console)
+                guard follow else { return 0 }
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    defer { group.cancelAll() }
+                    group.addTask { try await more(after: lines.last?.time ?? 0, client, context) }
+                    group.addTask { for await _ in Signals.interrupts() { return } }
+                    try await group.next()
+                }
+                return 0
+            }
+        }
+    }
+
+    private func more(after time: Double, _ client: RouterClient, _ context: VerbContext) async throws {
+        var last = time
+        while !Task.isCancelled {
+            try await Task.sleep(for: Self.pause)
+            let lines = try await client.logs(component: component, level: level, limit: 1000).filter { $0.time > last }
+            for line in lines where context.options.output == .table {
+                context.console.out(line.row.map(Console.clean).joined(separator: "  "))
+            }
+            if context.options.output != .table { try context.renderer.render(lines, on: context.console) }
+            last = lines.last?.time ?? last
+        }
+    }
+}
+
+extension LogLine: ListDisplayable {
+    static var header: [String] { ["TIME", "LEVEL", "COMPONENT", "TEXT"] }
+    var row: [String] {
+        let clock = Date(timeIntervalSince1970: time)
+            .formatted(.iso8601.time(includingFractionalSeconds: true))
+        return [clock, level, component, text]
+    }
+    var quietValue: String { text }
+}

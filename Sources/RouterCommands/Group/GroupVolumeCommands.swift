@@ -1,0 +1,91 @@
+import ArgumentParser
+import RouteModel
+
+struct GroupVolumeCommand: RouterVerb {
+    static let configuration = CommandConfiguration(
+        commandName: "volume", abstract: "Set how loud a group is, where it plays.",
+        discussion: """
+            Where nothing else plays along, the loudest room is set and the others keep their distance to it; else each of \
+            its rooms is set by its trim.
+
+              router group volume upstairs 30
+              router group volume upstairs -5
+              router group volume upstairs mute
+            """)
+    static let discovers = false
+
+    @Argument(help: "The group.", completion: .custom { _, _, _ in await DynamicCompletion.groups() })
+    var name: String
+
+    @Argument(help: ArgumentHelp("45, +5, -5, mute or unmute.", valueName: "level"))
+    var level: String
+
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws { _ = try VolumeSetting(level) }
+
+    func run(_ context: VerbContext) async throws -> Int32 {
+        let group = try await TargetFinder(context).group(name)
+        let setting = try VolumeSetting(level)
+        let targets = try await TargetFinder(context).sessions(try TargetOptions.parse(["--on", "@group:\(group.name)"]))
+        return try await CommandPerformer(context: context, name: "volume").perform(
+            on: targets, { Self.commands(setting, group, $0) },
+            sentence: { report in
+                let loud = report.volume.map { "at \($0) %" } ?? "set"
+                return "\(group.name) (\(report.place)) is \(report.muted == true ? "muted" : loud)"
+            })
+    }
+
+    static func commands(_ setting: VolumeSetting, _ group: RoomGroup, _ target: SessionTarget) -> [RemoteCommand] {
+        let rooms = target.rooms ?? target.session.members.map(\.name)
+        guard Set(rooms) != Set(target.session.members.map(\.name)) else { return [setting.command(room: nil)] }
+        return rooms.map { room in
+            guard case .level(let level) = setting else { return setting.command(room: room) }
+            return .setVolume(VolumePosition(level.value * (group.trims[room] ?? 1)), room: room)
+        }
+    }
+}
+
+struct GroupTrimCommand: RouterVerb {
+    static let configuration = CommandConfiguration(
+        commandName: "trim", abstract: "Say how loud one room of a group is against the loudest.",
+        discussion: """
+              router group trim upstairs Bath 60
+              router group trim upstairs Bath 100
+            """)
+    static let discovers = false
+
+    @Argument(help: "The group.", completion: .custom { _, _, _ in await DynamicCompletion.groups() })
+    var name: String
+
+    @Argument(help: "The room.", completion: .custom { _, _, _ in await DynamicCompletion.rooms() })
+    var room: String
+
+    @Argument(help: ArgumentHelp("0 to 100; 100 is as loud as the loudest.", valueName: "percent"))
+    var percent: Int
+
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        guard (0...100).contains(percent) else { throw ValidationError("A trim is a number from 0 to 100, not \(percent).") }
+    }
+
+    func run(_ context: VerbContext) async throws -> Int32 {
+        var group = try await TargetFinder(context).group(name)
+        let room = try group.room(room)
+        let trim = Double(percent) / 100
+        group.trims[room] = percent == 100 ? nil : trim
+        let saved = try await context.router.saveGroup(group)
+        let playing = await context.router.sessions().first { session in
+            session.isActive && session.members.contains { $0.name == room && $0.error == nil }
+                && session.members.count(where: { group.rooms.contains($0.name) }) > 1
+        }
+        if let playing {
+            return try await CommandPerformer(context: context, name: "trim").perform(
+                on: [SessionTarget(session: playing, rooms: [room])], { _ in [.trim(trim, room: room)] },
+                sentence: { _ in "\(room) is at \(percent) % of the loudest of \(saved.name)" })
+        }
+        try context.show(saved, "\(room) is at \(percent) % of the loudest of \(saved.name)")
+        return 0
+    }
+}

@@ -1,0 +1,280 @@
+import Foundation
+import RouteModel
+
+/// What became of a command in one session: a line, or an object, of the output.
+struct PerformedCommand: ListDisplayable, Equatable {
+    var command: String
+    var session: SessionID
+    var rooms: [String]
+    var outcome: String
+    /// Whether its effect was seen.
+    var verified: Bool
+    /// Of what plays now.
+    var title: String?
+    var state: MediaState?
+    /// In seconds, in the item.
+    var position: MediaTime?
+    /// 0 to 100: of the room that was meant, else of the whole session.
+    var volume: Int?
+    var muted: Bool?
+    var error: RouterError?
+
+    static var header: [String] { ["ROOMS", "COMMAND", "RESULT", "STATE", "VOLUME", "TITLE", "SESSION"] }
+    var row: [String] {
+        [
+            rooms.joined(separator: ", "), command, outcome, state?.rawValue ?? "", volume.map(String.init) ?? "",
+            title ?? "", session.rawValue,
+        ]
+    }
+    var quietValue: String { session.rawValue }
+}
+
+/// Does a command in each session that is meant, sees whether it had its effect, and says so.
+struct CommandPerformer {
+    let context: VerbContext
+    /// What the command is called: “pause”.
+    let name: String
+
+    /// How long an effect is waited for, unless a person says otherwise.
+    static let patience = Duration.seconds(3)
+
+    /// - Parameter commands: what is to be done in a session; more than one where rooms are meant one by one.
+    /// - Parameter sentence: what to say of a session afterwards.
+    func perform(
+        on targets: [SessionTarget], _ commands: (SessionTarget) throws -> [RemoteCommand],
+        sentence: (PerformedCommand) -> String
+    ) async throws -> Int32 {
+        var reports: [PerformedCommand] = []
+        for target in targets { reports.append(await perform(try commands(target), on: target)) }
+        try show(reports, sentence)
+        if let wait = context.options.wait, wait != .observed, reports.allSatisfy({ $0.error == nil }) {
+            try await SessionWaiter(context: context).wait(for: wait, in: targets.map(\.session))
+        }
+        return status(reports)
+    }
+
+    private func perform(_ commands: [RemoteCommand], on target: SessionTarget) async -> PerformedCommand {
+        var outcome = CommandOutcome.succeeded
+        do {
+            for command in commands {
+                let next = try await perform(command, on: target)
+                if !next.isDone || !outcome.isDone { outcome = outcome.isDone ? next : outcome }
+                if next.isError { break }
+            }
+        } catch {
+            outcome = .failed(RouterError(wrapping: error))
+        }
+        return await report(outcome, target)
+    }
+
+    private func perform(_ command: RemoteCommand, on target: SessionTarget) async throws -> CommandOutcome {
+        let session = target.session.id
+        let router = context.router
+        let result = try await context.within(name) {
+            try await router.perform(command, session: session, origin: .cli)
+        }
+        let effect = CommandEffect(command, before: target.session)
+        switch result.outcome {
+        case .accepted, .unverified:
+            guard !context.options.noWait else { return result.outcome }
+            return await isSeen(effect, in: session) ? .succeeded : .unverified
+        case .noActionableItem where effect.isSeen(in: target.session) == true:
+            // What is wanted is so already.
+            return .succeeded
+        default: return result.outcome
+        }
+    }
+
+    /// Follows the session until the effect shows, or patience ends.
+    private func isSeen(_ effect: CommandEffect, in session: SessionID) async -> Bool {
+        let router = context.router
+        let patience = context.options.timeout?.duration ?? Self.patience
+        return await withTaskGroup(of: Bool.self) { group in
+            defer { group.cancelAll() }
+            group.addTask {
+                for await event in await router.events() {
+                    let snapshot: SessionSnapshot?
+                    switch event.body {
+                    case .snapshot(_, let sessions):
+                        snapshot = sessions.first { $0.id == session }
+                        if snapshot == nil { return effect.isStop }
+                    case .session(let changed) where changed.id == session: snapshot = changed
+                    default: continue
+                    }
+                    switch snapshot.flatMap(effect.isSeen) {
+                    case true?: return true
+                    case nil: return false
+                    case false?: continue
+                    }
+                }
+                return false
+            }
+            group.addTask {
+                try? await Task.sleep(for: patience)
+                return false
+            }
+            return await group.next() ?? false
+        }
+    }
+
+    private func report(_ outcome: CommandOutcome, _ target: SessionTarget) async -> PerformedCommand {
+        let now = await context.router.sessions().first { $0.id == target.session.id }
+        var report = PerformedCommand(
+            command: name, session: target.session.id, rooms: target.rooms ?? target.session.members.map(\.name),
+            outcome: outcome.word, verified: outcome == .succeeded, title: (now ?? target.session).currentItem?.title,
+            state: now?.media ?? .stopped, position: now?.position, error: outcome.error(name, target.label))
+        let member = target.rooms.flatMap { rooms in now?.members.first { rooms.contains($0.name) } }
+        let volume = member?.volume ?? now?.shownVolume
+        report.volume = volume?.level.percent
+        report.muted = volume?.muted
+        return report
+    }
+
+    private func show(_ reports: [PerformedCommand], _ sentence: (PerformedCommand) -> String) throws {
+        let done = reports.filter { $0.error == nil }
+        if context.options.output == .table, context.options.format == nil, context.options.fields == nil,
+            !context.options.quiet
+        {
+            for report in done { context.say(sentence(report)) }
+        } else {
+            try context.renderer.render(reports.count == 1 ? done : reports, on: context.console)
+        }
+        for report in reports {
+            if let error = report.error {
+                context.report.say(error)
+            } else if !report.verified {
+                context.report.say(
+                    Notice(
+                        .info, "\(Phrase.list(report.rooms)) took “\(name)”, but it does not show yet",
+                        hint: "Run “router status” to see what it did; --strict makes this an error"))
+            }
+        }
+    }
+
+    private func status(_ reports: [PerformedCommand]) -> Int32 {
+        let failed = reports.compactMap(\.error)
+        if let first = failed.first {
+            return failed.count < reports.count ? ExitStatus.partial : ExitStatus.of(first, context.options)
+        }
+        return context.options.strict && reports.contains { !$0.verified } ? ExitStatus.deadline : 0
+    }
+}
+
+/// What a command is to bring about, as a snapshot shows it.
+struct CommandEffect: Sendable {
+    private let command: RemoteCommand
+    private let before: SessionSnapshot
+
+    init(_ command: RemoteCommand, before: SessionSnapshot) {
+        self.command = command
+        self.before = before
+    }
+
+    var isStop: Bool { command == .stop }
+
+    /// Nil where no snapshot can show it.
+    func isSeen(in now: SessionSnapshot) -> Bool? {
+        switch command {
+        case .play: return now.media == .playing
+        case .pause: return now.media == .paused
+        case .toggle: return now.media != before.media && (now.media == .playing || now.media == .paused)
+        case .stop: return !now.isActive
+        case .next, .previous: return now.queue.current != before.queue.current || now.anchor != before.anchor
+        case .jump(let item): return now.queue.current == item
+        case .seek(let time): return isNear(time, now)
+        case .seekBy: return now.anchor != before.anchor
+        case .setVolume(let level, let room): return volumes(room, now).map { $0.allSatisfy { near($0.level, level) } }
+        case .mute(let muted, let room): return volumes(room, now).map { $0.allSatisfy { $0.muted == muted } }
+        case .stepVolume(_, let room): return volumes(room, now) != volumes(room, before)
+        case .shuffle(let on): return (now.queue.original != nil) == on
+        case .toggleShuffle: return (now.queue.original == nil) != (before.queue.original == nil)
+        case .repeatMode(let mode): return now.queue.repeatMode == mode
+        case .trim(let trim, let room):
+            return now.members.first { $0.name == room }?.trim.map { abs($0 - trim) < 0.01 }
+        case .setStreamVolume, .rate, .selectTracks, .skipAd, .fade: return nil
+        }
+    }
+
+    private func isNear(_ time: MediaTime, _ now: SessionSnapshot) -> Bool {
+        guard let position = now.position else { return false }
+        // It may have played on since.
+        return abs(position.seconds - time.seconds) < 3
+    }
+
+    private func near(_ left: VolumePosition, _ right: VolumePosition) -> Bool { abs(left.value - right.value) < 0.02 }
+
+    /// Of the room, or of the session as a whole; nil where none is known.
+    private func volumes(_ room: String?, _ snapshot: SessionSnapshot) -> [VolumeState]? {
+        guard let room else { return snapshot.shownVolume.map { [$0] } }
+        let volumes = snapshot.members.filter { $0.name == room }.compactMap(\.volume)
+        return volumes.isEmpty ? nil : volumes
+    }
+}
+
+extension CommandOutcome {
+    fileprivate var isDone: Bool { self == .succeeded }
+
+    /// For output: the case's name.
+    var word: String {
+        switch self {
+        case .succeeded: "succeeded"
+        case .accepted: "accepted"
+        case .unverified: "unverified"
+        case .superseded: "superseded"
+        case .noSuchContent: "noSuchContent"
+        case .noActionableItem: "noActionableItem"
+        case .deviceNotFound: "deviceNotFound"
+        case .unsupported: "unsupported"
+        case .denied: "denied"
+        case .timedOut: "timedOut"
+        case .failed: "failed"
+        }
+    }
+
+    /// What to say where it is one.
+    func error(_ command: String, _ rooms: String) -> RouterError? {
+        switch self {
+        case .succeeded, .accepted, .unverified: nil
+        case .superseded:
+            RouterError(
+                .commandSuperseded, "somebody else gave \(rooms) another command meanwhile, and that one stands",
+                hint: "Run “router status” to see what plays, and give the command again if it is still wanted",
+                scope: .command)
+        case .noSuchContent:
+            RouterError(
+                .unavailable, "\(rooms) has nothing to go to with “\(command)”",
+                hint: "Run “router queue list” to see what there is", scope: .command)
+        case .noActionableItem:
+            RouterError(
+                .unavailable, "nothing plays in \(rooms) that “\(command)” could be done to",
+                hint: "Run “router status” to see what plays", scope: .command)
+        case .deviceNotFound:
+            RouterError(
+                .routeLost, "\(rooms) is not there any more", hint: "Run “router devices” to see what is",
+                scope: .command, retry: .later)
+        case .unsupported:
+            RouterError(
+                .unsupported, "\(rooms) cannot do “\(command)”",
+                hint: "Run “router devices show” with its name to see what it can do", scope: .command)
+        case .denied:
+            RouterError(
+                .unavailable, "“\(command)” is not allowed there", hint: "Ask whoever set up this router",
+                scope: .command)
+        case .timedOut:
+            RouterError(
+                .timeout, "\(rooms) did not answer to “\(command)” in time",
+                hint: "Check that it is on, and try again", scope: .command, retry: .later)
+        case .failed(let error): error
+        }
+    }
+}
+
+extension SessionSnapshot {
+    /// What a slider for all rooms shows: the master, or the only room's own.
+    var shownVolume: VolumeState? {
+        if let volume { return volume }
+        let volumes = members.filter { $0.error == nil }.compactMap(\.volume)
+        guard let loudest = volumes.max(by: { $0.level < $1.level }) else { return nil }
+        return VolumeState(level: loudest.level, muted: volumes.allSatisfy(\.muted))
+    }
+}

@@ -1,0 +1,99 @@
+import RouteModel
+
+/// Of volumes, and of seeks, that come in a short row only the last goes to the devices (`model.md` section 5): the first
+/// at once, so that a lone command waits for nobody, and what comes soon after it when its time is over. Pure.
+struct CommandCoalescer: Sendable {
+    static let windowNanoseconds: Int64 = 150_000_000
+
+    /// What takes the place of each other.
+    enum Kind: Sendable, Hashable {
+        case volume(room: String?)
+        case seek
+
+        init?(_ command: RemoteCommand) {
+            switch command {
+            case .setVolume(_, let room), .stepVolume(_, let room): self = .volume(room: room?.lowercased())
+            case .seek, .seekBy: self = .seek
+            default: return nil
+            }
+        }
+    }
+
+    struct Ticket: Sendable {
+        var kind: Kind
+        var number: Int
+        /// What is to be done, with what waited before it.
+        var command: RemoteCommand
+        /// When it may go on, in host nanoseconds; nil: at once.
+        var until: Int64?
+    }
+
+    private var latest: [Kind: Int] = [:]
+    /// The last one of each kind that says where to, and not by how much.
+    private var latestPlace: [Kind: Int] = [:]
+    private var passed: [Kind: Int64] = [:]
+    /// What waits is to do, with what was merged into it.
+    private var waiting: [Kind: RemoteCommand] = [:]
+    /// How many have come.
+    private(set) var count = 0
+
+    /// A command has come.
+    mutating func enter(_ command: RemoteCommand, _ kind: Kind, at now: Int64) -> Ticket {
+        forgetOld(at: now)
+        count += 1
+        latest[kind] = count
+        if Self.saysWhere(command) { latestPlace[kind] = count }
+        guard let last = passed[kind], now - last < Self.windowNanoseconds else {
+            passed[kind] = now
+            let earlier = waiting.removeValue(forKey: kind)
+            return Ticket(
+                kind: kind, number: count, command: earlier.map { Self.merged($0, command) } ?? command, until: nil)
+        }
+        let whole = waiting[kind].map { Self.merged($0, command) } ?? command
+        waiting[kind] = whole
+        return Ticket(kind: kind, number: count, command: whole, until: last + Self.windowNanoseconds)
+    }
+
+    /// What is to be done for one that has waited; nil where a later one does it, or has taken its place.
+    mutating func leave(_ ticket: Ticket, at now: Int64) -> RemoteCommand? {
+        guard latest[ticket.kind] == ticket.number else { return nil }
+        passed[ticket.kind] = now
+        return waiting.removeValue(forKey: ticket.kind)
+    }
+
+    /// Kinds are made of names that anybody may send.
+    private mutating func forgetOld(at now: Int64) {
+        guard passed.count > Self.maximumKinds else { return }
+        passed = passed.filter { now - $0.value < Self.windowNanoseconds || waiting[$0.key] != nil }
+        let kept = passed
+        latest = latest.filter { kept[$0.key] != nil }
+        latestPlace = latestPlace.filter { kept[$0.key] != nil }
+    }
+
+    private static let maximumKinds = 64
+
+    var kindsKept: Int { passed.count }
+
+    /// Whether one that says where to has been overtaken on its way.
+    func isOvertaken(_ ticket: Ticket) -> Bool { (latestPlace[ticket.kind] ?? 0) > ticket.number }
+
+    static func saysWhere(_ command: RemoteCommand) -> Bool {
+        switch command {
+        case .setVolume, .seek: true
+        default: false
+        }
+    }
+
+    /// Of two in a row: the later place, or the sum of the steps.
+    static func merged(_ first: RemoteCommand, _ second: RemoteCommand) -> RemoteCommand {
+        switch (first, second) {
+        case (.stepVolume(let one, let room), .stepVolume(let two, _)):
+            .stepVolume(max(-1, min(1, one + two)), room: room)
+        case (.setVolume(let level, let room), .stepVolume(let step, _)):
+            .setVolume(VolumePosition(level.value + step), room: room)
+        case (.seekBy(let one), .seekBy(let two)): .seekBy(one + two)
+        case (.seek(let place), .seekBy(let step)): .seek(to: max(.zero, place + step))
+        default: second
+        }
+    }
+}

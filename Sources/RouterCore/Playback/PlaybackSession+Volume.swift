@@ -1,0 +1,446 @@
+import RouteBackend
+import RouteModel
+
+/// Volume (`model.md` section 6): one master for all rooms, a trim for each, and limits that hold whoever asks.
+extension PlaybackSession {
+    // MARK: What is shown
+
+    /// The master as a slider shows it; nil where no room has a volume that can be set.
+    var masterVolume: VolumeState? {
+        let able = members.filter { $0.takesPart && $0.volumeCanBeSet && $0.volume != nil }
+        guard !able.isEmpty else { return nil }
+        return VolumeState(
+            level: VolumePosition(volumes.master), muted: able.allSatisfy { $0.volume?.muted ?? false })
+    }
+
+    /// Rooms that are no more part of what plays have no part in its volume.
+    func forgetSilentRooms() {
+        for index in volumes.trims.keys where !members[index].takesPart || members[index].isOver {
+            volumes.remove(index)
+        }
+    }
+
+    func limit(of index: Int) -> VolumePosition? { members[index].limit(atMinute: environment.localMinute()) }
+
+    private func limited(_ level: VolumePosition, _ index: Int) -> VolumePosition {
+        limit(of: index).map { min($0, level) } ?? level
+    }
+
+    // MARK: Commands
+
+    /// The rooms that play, or are talked over, and that this name means; nil means all.
+    func rooms(_ room: String?) -> [Int] {
+        let name = room?.lowercased()
+        return members.indices.filter { index in
+            let member = members[index]
+            return (member.alive || member.isLent)
+                && (name == nil || member.room.lowercased() == name || member.name.lowercased() == name
+                    || member.route.rawValue == room)
+        }
+    }
+
+    func setVolume(
+        _ level: VolumePosition, room: String?, from origin: CommandOrigin
+    ) async throws -> CommandOutcome {
+        endFade()
+        let wanted = rooms(room)
+        guard !wanted.isEmpty else { return .deviceNotFound }
+        let able = wanted.filter { members[$0].volumeCanBeSet }
+        guard !able.isEmpty else { throw fixedVolume(members[wanted[0]]) }
+        await tellFixed(wanted)
+        if room == nil { return try await setMaster(level, in: able, from: origin) }
+        for index in able {
+            let allowed = await stepped(level, above: members[index].volume?.level, from: origin, index)
+            volumes.set(allowed, of: index)
+            await tellLimit(allowed, index)
+            volumeTargets[index] = VolumeState(level: limited(allowed, index))
+        }
+        return try await writeVolumes()
+    }
+
+    func stepVolume(_ step: Double, room: String?, from origin: CommandOrigin) async throws -> CommandOutcome {
+        endFade()
+        let wanted = rooms(room)
+        guard !wanted.isEmpty else { return .deviceNotFound }
+        let able = wanted.filter { members[$0].volumeCanBeSet }
+        guard let first = able.first else { throw fixedVolume(members[wanted[0]]) }
+        let known = able.filter { members[$0].volume != nil }
+        guard !known.isEmpty else { throw silentVolume(members[first]) }
+        await tellFixed(wanted)
+        if room == nil {
+            return try await setMaster(VolumePosition(volumes.master + step), in: known, from: origin)
+        }
+        for index in known {
+            let now = members[index].volume?.level ?? VolumePosition(0)
+            let allowed = await stepped(VolumePosition(now.value + step), above: now, from: origin, index)
+            volumes.set(allowed, of: index)
+            await tellLimit(allowed, index)
+            volumeTargets[index] = VolumeState(level: limited(allowed, index))
+        }
+        return try await writeVolumes()
+    }
+
+    private func setMaster(
+        _ wanted: VolumePosition, in able: [Int], from origin: CommandOrigin
+    ) async throws -> CommandOutcome {
+        let level = await stepped(wanted, above: VolumePosition(volumes.master), from: origin, nil)
+        if able.count == 1, volumes.trims.keys.allSatisfy({ $0 == able[0] }) {
+            // Alone, a room's own level is the master: no higher than it may be.
+            await tellLimit(level, able[0])
+            volumes.setMaster(limited(level, able[0]))
+            if volumes.trims.isEmpty { volumes.set(limited(level, able[0]), of: able[0]) }
+        } else {
+            volumes.setMaster(level)
+            for index in able where volumes.trims[index] == nil { volumes.set(level, of: index) }
+        }
+        // Who muted one room of several meant that one.
+        let allMuted = able.allSatisfy { members[$0].volume?.muted ?? false }
+        for index in able {
+            guard let target = volumes.level(of: index, limit: limit(of: index)) else { continue }
+            volumeTargets[index] = VolumeState(
+                level: target, muted: allMuted ? false : members[index].volume?.muted ?? false)
+        }
+        return try await writeVolumes()
+    }
+
+    func mute(_ muted: Bool, room: String?) async throws -> CommandOutcome {
+        let wanted = rooms(room)
+        guard !wanted.isEmpty else { return .deviceNotFound }
+        let able = wanted.filter { members[$0].volumeCanBeSet }
+        guard !able.isEmpty else { throw fixedVolume(members[wanted[0]]) }
+        await tellFixed(wanted)
+        endFade()
+        for index in able {
+            let level = members[index].volume?.level ?? limited(VolumePosition(1.0 / 3), index)
+            volumeTargets[index] = VolumeState(level: level, muted: muted)
+        }
+        return try await writeVolumes()
+    }
+
+    func setTrim(_ trim: Double, room: String) async throws -> CommandOutcome {
+        let wanted = rooms(room).filter { volumes.trims[$0] != nil }
+        guard !wanted.isEmpty else {
+            guard let fixed = rooms(room).first else { return .deviceNotFound }
+            throw members[fixed].volumeCanBeSet ? silentVolume(members[fixed]) : fixedVolume(members[fixed])
+        }
+        guard (0...1).contains(trim) else {
+            throw RouterError(
+                .unsupported, "a trim of \(trim) is out of range", hint: "Choose from 0 to 1", scope: .command)
+        }
+        guard volumes.trims.count > wanted.count else {
+            throw RouterError(
+                .unavailable, "\(members[wanted[0]].name) plays alone: there is nothing to trim it against",
+                hint: "Set its volume", scope: .command)
+        }
+        endFade()
+        for index in wanted { volumes.setTrim(trim, of: index) }
+        for (index, volume) in members.enumerated() where volumes.trims[index] != nil {
+            guard members[index].alive || members[index].isLent,
+                let target = volumes.level(of: index, limit: limit(of: index)), let known = volume.volume,
+                abs(known.level.value - target.value) > 1e-6
+            else { continue }
+            volumeTargets[index] = VolumeState(level: target, muted: known.muted)
+        }
+        return try await writeVolumes()
+    }
+
+    /// How loud these rooms are to be against each other at the start, by their names.
+    func setStartTrims(_ trims: [String: Double]) {
+        for index in members.indices { members[index].startTrim = trims[members[index].room] }
+    }
+
+    // MARK: Fade
+
+    func endFade() { fadeNumber += 1 }
+
+    func fade(to level: VolumePosition, over time: MediaTime, room: String?) async throws -> CommandOutcome {
+        guard time >= .zero, time <= Self.longestFade else {
+            throw RouterError(
+                .unsupported, "a fade of \(Int(time.seconds.rounded())) s is out of range",
+                hint: "Choose from 0 s to 1 h", scope: .command)
+        }
+        let wanted = rooms(room)
+        guard !wanted.isEmpty else { return .deviceNotFound }
+        let able = wanted.filter { members[$0].volumeCanBeSet }
+        guard let first = able.first else { throw fixedVolume(members[wanted[0]]) }
+        let begin: VolumePosition? = room == nil ? VolumePosition(volumes.master) : members[first].volume?.level
+        guard let begin, able.contains(where: { members[$0].volume != nil }) else {
+            throw silentVolume(members[first])
+        }
+        guard time > .zero, begin != level else { return try await setVolume(level, room: room, from: .system) }
+        endFade()
+        let fade = Fade(number: fadeNumber, from: begin, to: level, begun: clock.now(), time: time, room: room)
+        jobs.add { [self] in await performFade(fade) }
+        return .accepted
+    }
+
+    private static let longestFade = MediaTime(seconds: 3600)
+
+    private struct Fade: Sendable {
+        var number: Int
+        var from: VolumePosition
+        var to: VolumePosition
+        var begun: Int64
+        var time: MediaTime
+        var room: String?
+
+        /// No finer than devices can, and no oftener than they like.
+        var steps: Int64 {
+            let fine = Int64((abs(to.value - from.value) * 100).rounded(.up))
+            return max(1, min(fine, time.nanoseconds / 200_000_000))
+        }
+
+        func level(_ step: Int64) -> VolumePosition {
+            step >= steps
+                ? to : VolumePosition(from.value + (to.value - from.value) * Double(step) / Double(steps))
+        }
+
+        func instant(_ step: Int64) -> Int64 {
+            begun + Int64(Double(time.nanoseconds) * Double(step) / Double(steps))
+        }
+    }
+
+    private func performFade(_ fade: Fade) async {
+        for step in 1...fade.steps {
+            guard (try? await clock.sleep(until: fade.instant(step))) != nil else { return }
+            // The clock may have gone on by more than a step.
+            if step < fade.steps, fade.instant(step + 1) <= clock.now() { continue }
+            let goesOn = await serially { await self.take(step, of: fade) }
+            guard goesOn else { return }
+        }
+    }
+
+    /// False once somebody has set a volume.
+    private func take(_ step: Int64, of fade: Fade) async -> Bool {
+        guard !ended, !ending, fadeNumber == fade.number else { return false }
+        let able = rooms(fade.room).filter { members[$0].volumeCanBeSet }
+        let level = fade.level(step)
+        if fade.room == nil {
+            volumes.setMaster(level)
+            for index in able {
+                guard let target = volumes.level(of: index, limit: limit(of: index)) else { continue }
+                volumeTargets[index] = VolumeState(level: target, muted: members[index].volume?.muted ?? false)
+            }
+        } else {
+            for index in able {
+                volumes.set(level, of: index)
+                volumeTargets[index] = VolumeState(
+                    level: limited(level, index), muted: members[index].volume?.muted ?? false)
+            }
+        }
+        do {
+            _ = try await writeVolumes(isFade: true)
+        } catch {
+            let error = RouterError(wrapping: error)
+            await notice(.warning, "the fade ended early: \(error.message)", hint: error.hint)
+            return false
+        }
+        return fadeNumber == fade.number
+    }
+
+    // MARK: Telling the devices
+
+    /// Tells each room its target. Throws where none took it; the others are told of.
+    private func writeVolumes(isFade: Bool = false) async throws -> CommandOutcome {
+        let targets = volumeTargets
+        volumeTargets = [:]
+        guard !targets.isEmpty else { return .succeeded }
+        var failure: RouterError?
+        var changed = 0
+        await withTaskGroup(of: RouterError?.self) { group in
+            for (index, target) in targets {
+                if members[index].isLent {
+                    announcement?.volumes[index] = target
+                    // What is announced has a volume of its own, which only a person changes.
+                    if isFade, announcement?.ownVolume ?? false { continue }
+                }
+                group.addTask { await self.write(target, to: index) }
+            }
+            for await error in group {
+                if let error { failure = failure ?? error } else { changed += 1 }
+            }
+        }
+        await publish()
+        if let failure {
+            guard changed > 0 else { throw failure }
+            await notice(.warning, failure.message, hint: failure.hint)
+        }
+        return .succeeded
+    }
+
+    /// Nil where the device has taken it.
+    func write(_ volume: VolumeState, to index: Int) async -> RouterError? {
+        guard let session = members[index].session else {
+            return RouterError(.routeLost, "\(members[index].name) is not connected", scope: .route, retry: .later)
+        }
+        let generation = members[index].generation
+        members[index].echo.writes(volume, after: members[index].volume)
+        var failure: RouterError?
+        do {
+            try await call(index, session) { try await $0.setVolume(volume) }
+        } catch {
+            failure = RouterError(wrapping: error)
+        }
+        guard members[index].generation == generation else { return failure }
+        members[index].echo.returned(at: clock.now())
+        if failure == nil {
+            members[index].volume = volume
+            try? await environment.store.saveVolume(volume, of: members[index].route)
+        }
+        return failure
+    }
+
+    private func fixedVolume(_ member: Member) -> RouterError {
+        RouterError(
+            .unsupported, "the volume of \(member.name) is fixed", hint: "Turn the knob on the device",
+            scope: .command)
+    }
+
+    private func silentVolume(_ member: Member) -> RouterError {
+        RouterError(
+            .unavailable, "\(member.name) does not say how loud it is, so it cannot be stepped",
+            hint: "Set a level first, such as 30", scope: .command)
+    }
+
+    private func tellFixed(_ wanted: [Int]) async {
+        guard let fixed = wanted.first(where: { !members[$0].volumeCanBeSet }) else { return }
+        let error = fixedVolume(members[fixed])
+        await notice(.warning, error.message, hint: error.hint, member: fixed)
+    }
+
+    /// No more than a step louder, for who may know no better.
+    private func stepped(
+        _ wanted: VolumePosition, above now: VolumePosition?, from origin: CommandOrigin, _ index: Int?
+    ) async -> VolumePosition {
+        guard let most = CommandPolicy().longestStep(from: origin), let now, wanted.value > now.value + most + 1e-9
+        else { return wanted }
+        let allowed = VolumePosition(now.value + most)
+        let name = index.map { members[$0].name } ?? "the volume"
+        await notice(
+            .info, "\(name): \(wanted.percent) % was asked for, and is \(allowed.percent) % for now",
+            hint: "One command makes it a quarter louder at most", member: index)
+        return allowed
+    }
+
+    private func tellLimit(_ wanted: VolumePosition, _ index: Int) async {
+        guard let limit = limit(of: index), wanted.value > limit.value + 1e-9 else { return }
+        await notice(.info, "\(members[index].name) is kept to its limit of \(limit.percent) %", member: index)
+    }
+
+    // MARK: What devices say
+
+    /// A device says how loud it is: back what it was told, or that somebody turned it there.
+    func heardVolume(_ volume: VolumeState, of index: Int) async {
+        let step = members[index].session?.descriptor.volume.step ?? 0.01
+        switch members[index].echo.judge(volume, step: step, at: clock.now()) {
+        case .echo: return
+        // The write that is under way, or the end of its grace, looks again.
+        case .wait(nil): return lookAgain(index, at: clock.now() + VolumeEcho.graceNanoseconds)
+        case .wait(let instant?): return lookAgain(index, at: instant)
+        case .foreign: break
+        }
+        let before = members[index].volume
+        guard before != volume || volumes.trims[index] == nil else { return }
+        members[index].volume = volume
+        if before?.level != volume.level || volumes.trims[index] == nil {
+            if started { endFade() }
+            volumes.set(volume.level, of: index)
+        }
+        guard started else { return }
+        try? await environment.store.saveVolume(volume, of: members[index].route)
+        await keepLimit(index)
+    }
+
+    private func lookAgain(_ index: Int, at instant: Int64) {
+        let generation = members[index].generation
+        let clock = clock
+        jobs.add { [self] in
+            guard (try? await clock.sleep(until: instant)) != nil else { return }
+            await heardLater(index, generation: generation)
+        }
+    }
+
+    private func heardLater(_ index: Int, generation: Int) async {
+        guard !ended, members[index].generation == generation, members[index].alive,
+            let volume = members[index].latest.volume, volume != members[index].volume
+        else { return }
+        await heardVolume(volume, of: index)
+        await publish()
+    }
+
+    /// Turns a room down that is louder than it may be.
+    private func keepLimit(_ index: Int) async {
+        guard members[index].alive, members[index].volumeCanBeSet, let known = members[index].volume, !known.muted,
+            let limit = limit(of: index), known.level.value > limit.value + 1e-9
+        else { return }
+        // A device that does not obey is not fought with.
+        guard members[index].turnedDownAt.map({ clock.now() - $0 > Self.limitPauseNanoseconds }) ?? true else { return }
+        members[index].turnedDownAt = clock.now()
+        await notice(
+            .info, "\(members[index].name) was turned down to its limit of \(limit.percent) %", member: index)
+        if let error = await write(VolumeState(level: limit, muted: known.muted), to: index) {
+            await notice(
+                .warning, "\(members[index].name): the volume could not be set (\(error.message))", member: index)
+        }
+    }
+
+    private static let limitPauseNanoseconds: Int64 = 2_000_000_000
+
+    /// Keeps rooms to their quiet hours as these begin.
+    func watchQuietHours() {
+        guard !watchesQuietHours, members.contains(where: { $0.quietHours != nil }) else { return }
+        watchesQuietHours = true
+        let clock = clock
+        jobs.add { [self] in
+            while (try? await clock.sleep(nanoseconds: Self.quietPeriodNanoseconds)) != nil { await keepLimits() }
+        }
+    }
+
+    private static let quietPeriodNanoseconds: Int64 = 20_000_000_000
+
+    func keepLimits() async {
+        guard !ended, !ending, started else { return }
+        var changed = false
+        for index in members.indices {
+            let before = members[index].volume
+            await keepLimit(index)
+            if members[index].volume != before { changed = true }
+        }
+        if changed { await publish() }
+    }
+
+    // MARK: At the start
+
+    /// Never touches a volume unasked where the device reports one; where it reports none, sends the remembered one or
+    /// a third, since nobody could know what it is.
+    ///
+    /// - Parameter asked: whether the volume that was asked for at the start is this room's too.
+    func settleVolume(_ index: Int, asked: Bool = true) async {
+        guard let session = members[index].session, members[index].volumeCanBeSet else { return }
+        var target: VolumeState?
+        let wantedVolume = asked ? wantedVolume : nil
+        if let wanted = wantedVolume {
+            let level = VolumePosition(wanted.value * (members[index].startTrim ?? 1))
+            volumes.set(level, of: index)
+            target = VolumeState(level: limited(level, index))
+        } else if session.descriptor.volume.readback == .none || members[index].latest.volume == nil {
+            if await current(of: session)?.volume == nil {
+                let remembered = try? await environment.store.volume(of: members[index].route)
+                let level = (remembered ?? nil)?.level ?? VolumePosition(1.0 / 3)
+                target = VolumeState(level: limited(level, index))
+                volumes.set(limited(level, index), of: index)
+            }
+        }
+        if let limit = limit(of: index), target == nil, let reported = members[index].latest.volume,
+            reported.level > limit
+        {
+            target = VolumeState(level: limit, muted: reported.muted)
+        }
+        watchQuietHours()
+        guard let target else { return }
+        if let error = await write(target, to: index) {
+            await notice(
+                .warning, "\(members[index].name): the volume could not be set (\(error.message))", member: index)
+        }
+    }
+}

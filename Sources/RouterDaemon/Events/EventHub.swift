@@ -1,0 +1,253 @@
+import Logging
+import NIOCore
+import RouteModel
+import RouterAPI
+
+/// Numbers what happens in one bounded log, and hands it to any number of readers.
+///
+/// An event is encoded once for all of them. A reader has a place in the log and nothing else: it is woken, and takes what
+/// it has not had. One that has fallen behind the log gets the full state in its place.
+actor EventHub {
+    private struct Entry {
+        var sequence: Int
+        var topic: EventTopic?
+        /// What it is about; nil is all.
+        var routes: Set<RouteID>?
+        var frame: ByteBuffer
+    }
+
+    private struct Reader {
+        /// The last event that it has had.
+        var sequence: Int
+        var needsSnapshot: Bool
+        var topics: Set<EventTopic>
+        var routes: Set<RouteID>
+        var wakes: AsyncStream<Void>.Continuation
+        /// When it was woken and has not come since.
+        var wokenAt: Int64?
+        var needsSign = false
+        var close: @Sendable () -> Void
+
+        func wants(_ topic: EventTopic?, _ about: Set<RouteID>?) -> Bool {
+            guard let topic else { return true }
+            guard topics.isEmpty || topics.contains(topic) else { return false }
+            guard !routes.isEmpty, let about else { return true }
+            return !routes.isDisjoint(with: about)
+        }
+    }
+
+    /// A reader's own end of the hub.
+    struct Subscription: Sendable {
+        let id: Int
+        /// Something is to be taken; finishes when the stream is over.
+        let wakes: AsyncStream<Void>
+        /// Ends the waiting from outside.
+        let stop: @Sendable () -> Void
+    }
+
+    private let limits: ServiceLimits
+    private let logger: Logger
+    private let now: @Sendable () -> Int64
+    private var log: [Entry] = []
+    /// Entries before this are gone already.
+    private var first = 0
+    private var bytes = 0
+    private var sequence: Int
+    private var deriver = EventDeriver()
+    private var isReady = false
+    private var isOver = false
+    private var readers: [Int: Reader] = [:]
+    private var nextReader = 0
+    private var cached: (sequence: Int, frame: ByteBuffer)?
+
+    /// What a reader takes at a time, at least one event.
+    private static let batch = 256 << 10
+    private static let sign = ByteBuffer(string: ":\n\n")
+
+    /// - Parameters:
+    ///   - base: the number before the first event: larger than any of a daemon before this one.
+    ///   - now: nanoseconds of a monotonic clock.
+    init(limits: ServiceLimits, base: Int, logger: Logger, now: @escaping @Sendable () -> Int64) {
+        self.limits = limits
+        self.logger = logger
+        self.now = now
+        sequence = base
+    }
+
+    var readerCount: Int { readers.count }
+    var lastSequence: Int { sequence }
+    var state: StateSnapshot { deriver.snapshot }
+
+    // MARK: What happens
+
+    /// Follows the router until its events end.
+    func follow(_ router: any RouterControlling) async {
+        var goesOn = true
+        while goesOn, !isOver {
+            goesOn = false
+            var last: Int?
+            for await event in await router.events() {
+                // Some were lost on the way here: what they did is in a new snapshot.
+                if let last, event.sequence > last + 1 {
+                    goesOn = true
+                    break
+                }
+                last = event.sequence
+                take(event.body)
+            }
+        }
+    }
+
+    /// Follows the scenes until their updates end.
+    func follow(_ scenes: any SceneControlling) async {
+        for await run in await scenes.sceneUpdates() { take(.scene(run)) }
+    }
+
+    func take(_ body: RouterEvent.Body) {
+        guard let event = deriver.derive(body) else { return }
+        append(event)
+    }
+
+    private func append(_ event: APIEvent) {
+        sequence += 1
+        cached = nil
+        isReady = true
+        do {
+            let frame = ByteBuffer(bytes: try event.frame(sequence: sequence))
+            log.append(Entry(sequence: sequence, topic: event.topic, routes: routes(of: event), frame: frame))
+            bytes += frame.readableBytes
+        } catch {
+            logger.error("an event could not be encoded: \(event.name): \(error)")
+            // Readers must not miss what it said: their place is before the log now.
+            drop(log.count - first)
+        }
+        while log.count - first > limits.keptEvents || (bytes > limits.keptEventBytes && log.count - first > 1) {
+            drop(1)
+        }
+        if first > limits.keptEvents {
+            log.removeFirst(first)
+            first = 0
+        }
+        wakeAll()
+    }
+
+    /// The routes that it is about; nil where it is about none in particular, and every reader may want it.
+    private func routes(of event: APIEvent) -> Set<RouteID>? {
+        switch event {
+        case .routeChanged(let change): Set(change.changed.map(\.id) + change.removed)
+        case .sessionChanged(let change): deriver.routes(of: change.session.id)
+        case .queueChanged(let update): deriver.routes(of: update.session.id)
+        case .volumeChanged(let change): deriver.routes(of: change.session)
+        case .positionAnchor(let change): deriver.routes(of: change.session)
+        case .commandResult(let report): deriver.routes(of: report.session)
+        case .notice(let notice): notice.route.map { [$0] }
+        case .snapshot, .roomsChanged, .sceneStep, .pairingPrompt, .phase: nil
+        }
+    }
+
+    private func drop(_ count: Int) {
+        for index in first..<(first + count) {
+            bytes -= log[index].frame.readableBytes
+            log[index].frame = ByteBuffer()
+        }
+        first += count
+    }
+
+    private func wakeAll() {
+        let instant = now()
+        for (id, reader) in readers {
+            if reader.wokenAt == nil { readers[id]?.wokenAt = instant }
+            reader.wakes.yield(())
+        }
+    }
+
+    // MARK: Readers
+
+    /// Nil where there are too many readers.
+    ///
+    /// - Parameters:
+    ///   - last: goes on after this event, where it is still known.
+    ///   - topics: empty is all.
+    ///   - routes: empty is all.
+    ///   - close: ends the connection of a reader that takes nothing.
+    func subscribe(
+        after last: Int?, topics: Set<EventTopic> = [], routes: Set<RouteID> = [],
+        close: @escaping @Sendable () -> Void = {}
+    ) -> Subscription? {
+        guard !isOver, readers.count < limits.eventReaders else { return nil }
+        let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        nextReader += 1
+        let known = last.map {
+            $0 <= sequence && $0 >= (log.indices.contains(first) ? log[first].sequence - 1 : sequence)
+        }
+        readers[nextReader] = Reader(
+            sequence: last ?? 0, needsSnapshot: known != true, topics: topics, routes: routes, wakes: continuation,
+            close: close)
+        continuation.yield(())
+        return Subscription(id: nextReader, wakes: wakes, stop: { continuation.finish() })
+    }
+
+    func unsubscribe(_ id: Int) { readers.removeValue(forKey: id)?.wakes.finish() }
+
+    /// What a reader has not had yet; nil when that is nothing.
+    func next(_ id: Int) -> ByteBuffer? {
+        guard var reader = readers[id], isReady else { return nil }
+        defer { readers[id] = reader }
+        reader.wokenAt = nil
+        let oldest = log.indices.contains(first) ? log[first].sequence : sequence + 1
+        if reader.needsSnapshot || reader.sequence < oldest - 1 {
+            guard let frame = snapshotFrame() else { return nil }
+            reader.needsSnapshot = false
+            reader.needsSign = false
+            reader.sequence = sequence
+            return frame
+        }
+        var batch: ByteBuffer?
+        var index = first + (reader.sequence + 1 - oldest)
+        while index < log.count, (batch?.readableBytes ?? 0) < Self.batch {
+            let entry = log[index]
+            if reader.wants(entry.topic, entry.routes) {
+                if batch == nil { batch = entry.frame } else { batch?.writeImmutableBuffer(entry.frame) }
+            }
+            reader.sequence = entry.sequence
+            index += 1
+        }
+        if batch == nil, reader.needsSign { batch = Self.sign }
+        reader.needsSign = false
+        return batch
+    }
+
+    private func snapshotFrame() -> ByteBuffer? {
+        if let cached, cached.sequence == sequence { return cached.frame }
+        do {
+            let frame = ByteBuffer(bytes: try APIEvent.snapshot(deriver.snapshot).frame(sequence: sequence))
+            cached = (sequence, frame)
+            return frame
+        } catch {
+            logger.error("the state could not be encoded: \(error)")
+            return nil
+        }
+    }
+
+    /// Gives every reader a sign of life, and lets those go that have taken nothing for too long.
+    func beat() {
+        let instant = now()
+        for (id, reader) in readers {
+            if let woken = reader.wokenAt, instant - woken > limits.stallSeconds * 1_000_000_000 {
+                logger.notice("a reader of events took nothing for \(limits.stallSeconds) s and was let go")
+                unsubscribe(id)
+                reader.close()
+                continue
+            }
+            readers[id]?.needsSign = true
+            if reader.wokenAt == nil { readers[id]?.wokenAt = instant }
+            reader.wakes.yield(())
+        }
+    }
+
+    /// Ends every stream after what it has not had yet.
+    func finish() {
+        isOver = true
+        for reader in readers.values { reader.wakes.finish() }
+    }
+}

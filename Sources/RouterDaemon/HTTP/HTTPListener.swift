@@ -1,0 +1,114 @@
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOPosix
+import RouteModel
+
+/// Takes connections from one listening socket and has their requests answered, until `stop`.
+actor HTTPListener {
+    typealias Respond = @Sendable (Request, consuming ResponseWriter, any Channel) async throws -> Void
+
+    private let server: NIOAsyncChannel<HTTP1Channel.Value, Never>
+    private let connections: OpenConnections
+    private let accepting: Task<Void, Never>
+
+    /// How long answers under way may take at the end.
+    private static let grace: TimeAmount = .seconds(2)
+
+    private init(
+        _ server: NIOAsyncChannel<HTTP1Channel.Value, Never>, connections: OpenConnections, accepting: Task<Void, Never>
+    ) {
+        self.server = server
+        self.connections = connections
+        self.accepting = accepting
+    }
+
+    /// The socket is the listener's from now on. Throws `configuration`.
+    static func start(
+        _ socket: ServiceSocket, on loops: any EventLoopGroup, connections: OpenConnections, limits: ServiceLimits,
+        logger: Logger, respond: @escaping Respond
+    ) async throws -> HTTPListener {
+        var quiet = logger
+        quiet.logLevel = .error
+        let http = HTTP1Channel(
+            responder: respond,
+            configuration: HTTP1Channel.Configuration(
+                additionalChannelHandlers: [ParserRefusalHandler()],
+                idleTimeout: .seconds(limits.idleSeconds),
+                httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
+                    maxHeaderFieldSize: 48 << 10, maxHeaderListSize: 64 << 10, maxHeaderFieldCount: 64)))
+        let server: NIOAsyncChannel<HTTP1Channel.Value, Never>
+        do {
+            server = try await ServerBootstrap(group: loops).bind(socket.descriptor) { [quiet] channel in
+                http.setup(channel: channel, logger: quiet)
+            }
+        } catch {
+            throw RouterError(
+                .configuration, "the daemon cannot listen at \(socket.place)", hint: "Choose another place",
+                causes: [String(describing: error)])
+        }
+        // Not a child of whoever starts it: a connection that is accepted in the moment of a cancellation would be dropped
+        // unserved, which NIO takes for a mistake. It ends with its socket.
+        let accepting = Task { [quiet] in
+            do {
+                try await server.executeThenClose { inbound in
+                    try await withThrowingDiscardingTaskGroup { group in
+                        for try await connection in inbound {
+                            group.addTask { await serve(connection, http, connections, quiet) }
+                        }
+                    }
+                }
+            } catch {
+                logger.debug("no longer listening at \(socket.place): \(error)")
+            }
+        }
+        return HTTPListener(server, connections: connections, accepting: accepting)
+    }
+
+    private static func serve(
+        _ connection: HTTP1Channel.Value, _ http: HTTP1Channel, _ connections: OpenConnections, _ logger: Logger
+    ) async {
+        // One too many is closed at once; it is handed on all the same, for NIO wants every connection served.
+        let isOpen = await connections.begin(connection.channel)
+        if !isOpen { connection.channel.close(promise: nil) }
+        await http.handle(value: connection, logger: logger)
+        if isOpen { await connections.end(connection.channel) }
+    }
+
+    /// Takes no more connections, gives answers under way a moment, and returns when all are closed.
+    func stop() async {
+        server.channel.close(promise: nil)
+        await connections.closeAll(after: Self.grace)
+        await accepting.value
+    }
+}
+
+/// The connections of the daemon.
+actor OpenConnections {
+    private let limit: Int
+    private var channels: [ObjectIdentifier: any Channel] = [:]
+    private var closing = false
+
+    init(limit: Int) { self.limit = limit }
+
+    var count: Int { channels.count }
+
+    /// False where there are too many, or the end has come.
+    func begin(_ channel: any Channel) -> Bool {
+        guard !closing, channels.count < limit else { return false }
+        channels[ObjectIdentifier(channel)] = channel
+        return true
+    }
+
+    func end(_ channel: any Channel) { channels[ObjectIdentifier(channel)] = nil }
+
+    /// Those that wait for a request close now, those in the middle of an answer after it, and all after `grace`.
+    func closeAll(after grace: TimeAmount) {
+        closing = true
+        for channel in channels.values {
+            channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+            channel.eventLoop.scheduleTask(in: grace) { channel.close(promise: nil) }
+        }
+    }
+}

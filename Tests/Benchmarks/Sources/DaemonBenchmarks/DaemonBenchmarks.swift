@@ -1,0 +1,185 @@
+import Foundation
+import Glibc
+import Logging
+import RouteBackend
+import RouteModel
+import RouterAPI
+import RouterCore
+import RouterDaemon
+import RouterTestKit
+
+/// What daemon_bench.py runs: a daemon of fake devices in this process, and its clients. Each verb prints a line of JSON.
+@main
+enum DaemonBenchmarks {
+    static let usage = """
+        usage: DaemonBenchmarks command COUNT
+               DaemonBenchmarks fanout READERS COUNT
+               DaemonBenchmarks idle SECONDS
+
+        """
+
+    static func main() async throws {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let numbers = arguments.dropFirst().compactMap { Int($0) }
+        switch (arguments.first, numbers.count, arguments.count) {
+        case ("command", 1, 2): try await live { try await command($0, count: numbers[0]) }
+        case ("fanout", 2, 3): try await live { try await fanOut($0, readers: numbers[0], count: numbers[1]) }
+        case ("idle", 1, 2): try await live { try await idle($0, seconds: numbers[0]) }
+        default:
+            FileHandle.standardError.write(Data(usage.utf8))
+            exit(64)
+        }
+    }
+
+    static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+    static func now() -> Double { Double(SystemHostClock().now()) / 1e9 }
+
+    static func figures(_ milliseconds: [Double]) -> String {
+        let sorted = milliseconds.sorted()
+        return
+            #""median":\#(sorted[sorted.count / 2]),"p95":\#(sorted[sorted.count * 95 / 100]),"max":\#(sorted[sorted.count - 1])"#
+    }
+
+    /// Fifty devices, and a daemon on a socket of its own.
+    static func live(_ body: @escaping @Sendable (_ path: String) async throws -> Void) async throws {
+        let folder = "/tmp/bench-\(getpid())"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let clock = SystemHostClock()
+        let cast = FakeProvider(
+            family: .cast, delivery: .pull(PullRequirements(receiverAddress: "127.0.0.1")), clock: clock)
+        let endpoints = (0..<50).map { cast.endpoint(named: "Room \($0)", host: "10.0.0.\($0)") }
+        let engine = RouterEngine(
+            providers: [cast], browsing: nil, media: FakeMedia(), store: InMemoryStore(), clock: clock,
+            configuration: EngineConfiguration(stated: endpoints))
+        let (ready, continuation) = AsyncStream.makeStream(of: Void.self)
+        var options = ServiceOptions(
+            socketPath: folder + "/r.sock", environment: [:], ready: { _ in continuation.yield(()) })
+        options.handlesSignals = false
+        options.limits.ownRequestsPerSecond = 1e9
+        try await withThrowingTaskGroup(of: Void.self) { [options] group in
+            group.addTask { await engine.run() }
+            group.addTask {
+                try await RouterService.serve(
+                    engine, options, logger: Logger(label: "bench", factory: { _ in SwiftLogNoOpLogHandler() }))
+            }
+            for await _ in ready { break }
+            try await body(folder + "/r.sock")
+            group.cancelAll()
+            await engine.shutdown()
+        }
+    }
+
+    /// From the client's call to its answer, in milliseconds: the command has been at the backend by then.
+    static func command(_ path: String, count: Int) async throws {
+        let client = RouterClient(.socket(path: path))
+        _ = try await client.play(PlayRequest(what: ["http://h/one"], rooms: ["Room 0"]))
+        var times: [Double] = []
+        for index in 0..<(count + 50) {
+            let began = now()
+            _ = try await client.perform(index % 2 == 0 ? .pause : .play, session: nil, origin: .api)
+            if index >= 50 { times.append((now() - began) * 1000) }
+        }
+        say("{\(figures(times))}")
+    }
+
+    /// From the request of a command to the last reader's having its result, in milliseconds.
+    static func fanOut(_ path: String, readers: Int, count: Int) async throws {
+        _ = try await RouterClient(.socket(path: path)).play(PlayRequest(what: ["http://h/one"], rooms: ["Room 0"]))
+        let times = try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(with: Result { try followers(path, readers, count) })
+            }
+        }
+        say("{\(figures(times))}")
+    }
+
+    private static func followers(_ path: String, _ readers: Int, _ count: Int) throws -> [Double] {
+        let request = Array("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
+        var polled = try (0..<readers).map { _ in
+            let socket = try connected(path)
+            _ = send(socket, request, request.count, Int32(MSG_NOSIGNAL))
+            return pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        }
+        defer { for one in polled { close(one.fd) } }
+        let speaker = try connected(path)
+        defer { close(speaker) }
+        let result = Array("event: command.result".utf8)
+        try wait(&polled, for: Array("event: snapshot".utf8))
+        return try (0..<count).map { index in
+            let body = #"{"command":{"type":"\#(index % 2 == 0 ? "pause" : "play")"}}"#
+            let text =
+                "POST /api/v1/sessions/current/commands HTTP/1.1\r\nHost: localhost\r\n"
+                + "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+            let began = now()
+            _ = send(speaker, Array(text.utf8), text.utf8.count, Int32(MSG_NOSIGNAL))
+            try wait(&polled, for: result)
+            let time = (now() - began) * 1000
+            var answer = [UInt8](repeating: 0, count: 4096)
+            _ = recv(speaker, &answer, answer.count, 0)
+            return time
+        }
+    }
+
+    struct Failed: Error {}
+
+    /// Reads from all until each has had this.
+    private static func wait(_ polled: inout [pollfd], for wanted: [UInt8]) throws {
+        var waiting = Set(polled.indices)
+        var rests = [[UInt8]](repeating: [], count: polled.count)
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        while !waiting.isEmpty {
+            guard poll(&polled, nfds_t(polled.count), 20_000) > 0 else { throw Failed() }
+            for index in polled.indices where polled[index].revents != 0 {
+                let count = recv(polled[index].fd, &chunk, chunk.count, 0)
+                guard count > 0 else { throw Failed() }
+                guard waiting.contains(index) else { continue }
+                let bytes = rests[index] + chunk[..<count]
+                if contains(bytes, wanted) { waiting.remove(index) }
+                rests[index] = bytes.suffix(wanted.count)
+            }
+        }
+    }
+
+    private static func contains(_ bytes: [UInt8], _ wanted: [UInt8]) -> Bool {
+        bytes.withUnsafeBytes { all in
+            wanted.withUnsafeBytes { part in
+                memmem(all.baseAddress, all.count, part.baseAddress, part.count) != nil
+            }
+        }
+    }
+
+    private static func connected(_ path: String) throws -> Int32 {
+        let socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let done = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard socket >= 0, done == 0 else { throw Failed() }
+        return socket
+    }
+
+    /// With ten sessions: memory, and the part of a processor that is used while nothing happens.
+    static func idle(_ path: String, seconds: Int) async throws {
+        let client = RouterClient(.socket(path: path))
+        for room in 0..<10 { _ = try await client.play(PlayRequest(what: ["http://h/one"], rooms: ["Room \(room)"])) }
+        try await Task.sleep(for: .seconds(1))
+        let before = processorSeconds()
+        try await Task.sleep(for: .seconds(seconds))
+        let used = (processorSeconds() - before) / Double(seconds)
+        let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+        let kilobytes = line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
+        say(#"{"kilobytes":\#(kilobytes),"processor":\#(used)}"#)
+    }
+
+    private static func processorSeconds() -> Double {
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+            + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
+    }
+}

@@ -1,2 +1,0 @@
-@testable import RouterAPI
-import Testing

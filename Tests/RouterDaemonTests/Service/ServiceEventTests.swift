@@ -1,0 +1,219 @@
+import Foundation
+import Glibc
+import Logging
+import NIOCore
+import RouteModel
+import RouterAPI
+import RouterCore
+import RouterTestKit
+import Synchronization
+import Testing
+
+@testable import RouterDaemon
+
+@Suite("Events for many readers")
+struct ServiceEventTests {
+    private func hub(_ change: (inout ServiceLimits) -> Void = { _ in }, clock: ManualClock = ManualClock()) -> EventHub
+    {
+        var limits = ServiceLimits()
+        change(&limits)
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        return EventHub(limits: limits, base: 100, logger: logger, now: { clock.now() })
+    }
+
+    private let start = RouterEvent.Body.snapshot(routes: RouteList(routes: [], discovery: []), sessions: [])
+    private func notice(_ text: String, route: String? = nil) -> RouterEvent.Body {
+        .notice(Notice(.info, text, route: route.map(RouteID.init(rawValue:))))
+    }
+
+    /// The events that a reader takes now, as `id name`.
+    private func taken(_ hub: EventHub, _ subscription: EventHub.Subscription) async throws -> [String] {
+        var decoder = ServerSentEventDecoder()
+        var events: [ServerSentEvent] = []
+        while let batch = await hub.next(subscription.id) { events += try decoder.push(batch.readableBytesView) }
+        return events.map { "\($0.id ?? "-") \($0.name)" }
+    }
+
+    @Test("a reader gets the state, then what happens; one that comes back goes on where it was")
+    func resume() async throws {
+        let hub = hub()
+        let early = try #require(await hub.subscribe(after: nil))
+        #expect(try await taken(hub, early).isEmpty, "nothing is known yet")
+        await hub.take(start)
+        #expect(try await taken(hub, early) == ["101 snapshot"])
+        await hub.take(notice("a"))
+        await hub.take(notice("b"))
+        #expect(try await taken(hub, early) == ["102 notice", "103 notice"])
+        for (last, wanted) in [
+            (101, ["102 notice", "103 notice"]), (103, []), (50, ["103 snapshot"]), (104, ["103 snapshot"]),
+            (-5, ["103 snapshot"]), (Int.max, ["103 snapshot"]),
+        ] {
+            let reader = try #require(await hub.subscribe(after: last))
+            #expect(try await taken(hub, reader) == wanted, "after \(last)")
+        }
+    }
+
+    @Test("one that has fallen behind what is kept gets the state anew")
+    func gap() async throws {
+        let hub = hub { $0.keptEvents = 10 }
+        await hub.take(start)
+        let slow = try #require(await hub.subscribe(after: nil))
+        #expect(try await taken(hub, slow) == ["101 snapshot"])
+        for number in 0..<10 { await hub.take(notice("\(number)")) }
+        #expect(try await taken(hub, slow).count == 10)
+        for number in 0..<25 { await hub.take(notice("\(number)")) }
+        #expect(try await taken(hub, slow) == ["136 snapshot"])
+        await hub.take(notice("x"))
+        #expect(try await taken(hub, slow) == ["137 notice"])
+        let large = self.hub { $0.keptEventBytes = 1000 }
+        await large.take(start)
+        let reader = try #require(await large.subscribe(after: nil))
+        _ = try await taken(large, reader)
+        for _ in 0..<5 { await large.take(notice(String(repeating: "x", count: 900))) }
+        #expect(try await taken(large, reader) == ["106 snapshot"])
+    }
+
+    @Test("topics and routes choose")
+    func filters() async throws {
+        let hub = hub()
+        await hub.take(start)
+        let scenes = try #require(await hub.subscribe(after: 101, topics: [.scenes]))
+        let notices = try #require(
+            await hub.subscribe(after: 101, topics: [.notices], routes: [RouteID(rawValue: "rt-1")]))
+        await hub.take(notice("a", route: "rt-1"))
+        await hub.take(notice("b", route: "rt-2"))
+        await hub.take(notice("c"))
+        await hub.take(.scene(SceneRun(id: "r", name: "n", path: "p", started: 0)))
+        #expect(try await taken(hub, scenes) == ["105 scene.step"])
+        #expect(try await taken(hub, notices) == ["102 notice", "104 notice"])
+    }
+
+    @Test("a sign of life for who is quiet; an end for who takes nothing")
+    func signs() async throws {
+        let clock = ManualClock()
+        let hub = hub(clock: clock)
+        await hub.take(start)
+        let closed = Mutex(0)
+        let dead = try #require(await hub.subscribe(after: nil, close: { closed.withLock { $0 += 1 } }))
+        let alive = try #require(await hub.subscribe(after: nil))
+        _ = try await taken(hub, alive)
+        for _ in 0..<3 {
+            clock.advance(seconds: 15)
+            await hub.beat()
+            #expect(await hub.next(alive.id).map { String(buffer: $0) } == ":\n\n")
+            #expect(await hub.next(alive.id) == nil)
+        }
+        clock.advance(seconds: 15)
+        await hub.beat()
+        #expect(closed.withLock { $0 } == 1)
+        #expect(await hub.next(dead.id) == nil)
+        #expect(await hub.readerCount == 1)
+    }
+
+    @Test("there is an end to readers, and to their streams")
+    func limits() async throws {
+        let hub = hub { $0.eventReaders = 2 }
+        let first = try #require(await hub.subscribe(after: nil))
+        #expect(await hub.subscribe(after: nil) != nil)
+        #expect(await hub.subscribe(after: nil) == nil)
+        await hub.unsubscribe(first.id)
+        let last = try #require(await hub.subscribe(after: nil))
+        await hub.take(start)
+        await hub.finish()
+        var wakes = 0
+        for await _ in last.wakes { wakes += 1 }
+        #expect(wakes <= 1)
+        #expect(try await taken(hub, last) == ["101 snapshot"], "what was not had yet is had at the end")
+    }
+
+    @Test("over HTTP: the state, what was missed, and a hint for who asks wrongly")
+    func overHTTP() async throws {
+        let house = try ServiceHouse()
+        try await house.live { reached in
+            _ = try await reached.client.play(PlayRequest(what: ["/one"], rooms: ["Den"]))
+            let first = try await reached.raw.stream("/api/v1/events") { $0.contains("\n\n") && $0.contains("data:") }
+            #expect(
+                first.hasPrefix("HTTP/1.1 200 OK") && first.lowercased().contains("content-type: text/event-stream"))
+            #expect(first.contains("event: snapshot"))
+            let id = try #require(first.firstMatch(of: #/id: (\d+)/#)?.output.1)
+            _ = try await reached.client.perform(.pause, session: nil, origin: .api)
+            let rest = try await reached.raw.stream("/api/v1/events", ["Last-Event-ID": String(id)]) {
+                $0.contains("event: command.result") && $0.hasSuffix("\n\n\r\n")
+            }
+            #expect(!rest.contains("event: snapshot") && rest.contains("event: session.changed"))
+            let chosen = try await reached.raw.stream(
+                "/api/v1/events?topics=commands,notices", ["Last-Event-ID": String(id)]
+            ) {
+                $0.contains("event: command.result")
+            }
+            #expect(!chosen.contains("session.changed"))
+        }
+    }
+
+    @Test("a reader that never reads holds nobody up")
+    func neverReads() async throws {
+        let house = try ServiceHouse()
+        try await house.live { reached in
+            let raw = reached.raw
+            let deaf = try await raw.onThread {
+                let socket = try raw.connected(receiveBuffer: 2048)
+                let request = Array("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
+                _ = Glibc.send(socket, request, request.count, Int32(MSG_NOSIGNAL))
+                return socket
+            }
+            defer { close(deaf) }
+            #expect(await eventually { (try? await reached.client.status().eventReaders) == 1 })
+            _ = try await reached.client.play(
+                PlayRequest(what: (0..<300).map { "http://h/\($0)" }, rooms: ["Den"]))
+            var events = 0
+            for await event in await reached.client.events() {
+                if case .snapshot = event.body {
+                    for _ in 0..<100 { _ = try await reached.client.perform(.toggle, session: nil, origin: .api) }
+                }
+                if case .command = event.body { events += 1 }
+                if events == 100 { break }
+            }
+            #expect(events == 100)
+        }
+    }
+
+    /// A thousand in the long form.
+    private static let crowd = ProcessInfo.processInfo.environment["ROUTER_LONG"] == "1" ? 1000 : 200
+
+    @Test("a thousand readers all get the same event")
+    func thousand() async throws {
+        let crowd = Self.crowd
+        let house = try ServiceHouse()
+        try await house.live { reached in
+            let raw = reached.raw
+            let sockets = try await raw.onThread {
+                let request = Array("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
+                return try (0..<crowd).map { _ in
+                    let socket = try raw.connected()
+                    _ = Glibc.send(socket, request, request.count, Int32(MSG_NOSIGNAL))
+                    return socket
+                }
+            }
+            defer { for socket in sockets { close(socket) } }
+            #expect(await eventually { (try? await reached.client.status().eventReaders) == crowd })
+            _ = try await reached.client.play(PlayRequest(what: ["/one"], rooms: ["Den"]))
+            let got = try await raw.onThread {
+                var got = 0
+                var chunk = [UInt8](repeating: 0, count: 1 << 16)
+                for socket in sockets {
+                    var text = ""
+                    while !text.contains("event: session.changed") {
+                        let count = recv(socket, &chunk, chunk.count, 0)
+                        if count <= 0 { break }
+                        text += String(decoding: chunk[..<count], as: UTF8.self)
+                    }
+                    if text.contains("event: session.changed") { got += 1 }
+                }
+                return got
+            }
+            #expect(got == crowd)
+            #expect(try await reached.client.rooms(settle: false).count == 3)
+        }
+    }
+}
