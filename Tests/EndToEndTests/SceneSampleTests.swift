@@ -122,7 +122,7 @@ struct SceneSampleTests {
 
     @Test("R4 morning: the bedroom grows louder, the kitchen joins, and in the end only the kitchen plays")
     func morning() async throws {
-        try await run("morning", values: ["rise": "2s", "breakfast": "3s"]) { run, house, sessions in
+        try await run("morning", values: ["rise": "2s", "breakfast": "3s", "farewell": "1s"]) { run, house, sessions in
             #expect(run.steps.allSatisfy { $0.result == .done || $0.result == .doneUnverified }, "\(run.steps)")
             #expect(run.state == .done)
             #expect(await house.heard("Bedroom") > 4)

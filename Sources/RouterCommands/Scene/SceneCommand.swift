@@ -27,7 +27,7 @@ struct SceneCheckCommand: AsyncParsableCommand {
         abstract: "Find what is wrong with scenes, all of it at once.",
         discussion: """
             Each finding has its place, the line and a cure; -o json gives the same for editors. Rooms are looked for \
-            on the network; --offline leaves that out. The exit status is 65 where there are errors.
+            on the network; --offline leaves that out. With --strict a warning counts as an error. The exit status is 65 where there are errors.
 
               router scene check Samples/Scenes/*.yaml
               router scene check party.yaml --offline --strict
@@ -44,9 +44,6 @@ struct SceneCheckCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Do not look for rooms.")
     var offline = false
 
-    @Flag(name: .long, help: "Take warnings for errors.")
-    var strictly = false
-
     @Flag(name: .long, help: "Print what would be done, with the rooms as resolved.")
     var dryRun = false
 
@@ -62,7 +59,8 @@ struct SceneCheckCommand: AsyncParsableCommand {
             } else {
                 checks = try await SceneConnection.run(options) { router, _, _ in await Self.check(requests, router) }
             }
-            return try SceneCheckReport(options: options, dryRun: dryRun, strict: strictly).print(checks, of: requests)
+            return try SceneCheckReport(options: options, dryRun: dryRun, strict: options.strict).print(
+                checks, of: requests)
         }
     }
 
@@ -87,17 +85,17 @@ struct SceneCheckReport {
     }
 
     func print(_ checks: [SceneCheck], of requests: [SceneRequest]) throws -> Int32 {
-        let isForPrograms = options.output == .json || options.output == .ndjson
+        let isForPrograms = !options.output.isForPeople
         if isForPrograms {
             let documents = zip(checks, requests).map { check, request in
                 Document(
                     path: request.path, valid: check.scene != nil, diagnostics: check.diagnostics,
                     plan: dryRun ? check.plan : nil)
             }
-            if options.output == .json {
-                options.console.out(try Renderer.json(documents))
-            } else {
+            if options.output == .ndjson {
                 for document in documents { options.console.out(try Renderer.jsonLine(document)) }
+            } else {
+                options.console.out(try Renderer.document(documents, options.output))
             }
         } else {
             for check in checks { for line in lines(check) { options.console.out(line) } }

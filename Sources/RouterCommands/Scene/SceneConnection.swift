@@ -11,10 +11,10 @@ enum SceneConnection {
         _ options: GlobalOptions, discovers: Bool = true,
         _ body: @escaping @Sendable (any RouterControlling, Scenes, _ isDaemon: Bool) async throws -> Value
     ) async throws -> Value {
+        if case .daemon(let client) = RouterConnection.side(options) { return try await body(client, client, true) }
         let setup = try options.setup(discovers: discovers)
         return try await InProcessRouter.run(setup) { router in
-            if let scenes = router as? Scenes { return try await body(router, scenes, true) }
-            return try await here(router, storePath: setup.storePath, say: setup.say) {
+            try await here(router, storePath: setup.storePath, say: setup.say) {
                 try await body(router, $0, false)
             }
         }

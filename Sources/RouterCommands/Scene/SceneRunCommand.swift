@@ -79,8 +79,12 @@ struct SceneFollower: Sendable {
                 input.yield(.ended)
             }
             group.addTask { for await number in SceneSignals.all() { input.yield(.signal(number)) } }
-            // It may have ended before the first update came.
-            input.yield(.update(try await scenes.sceneRun(run.id)))
+            // It may have ended before the first update came, and a daemon may be told of late.
+            group.addTask {
+                repeat {
+                    if let run = try? await scenes.sceneRun(run.id) { input.yield(.update(run)) }
+                } while (try? await Task.sleep(for: .seconds(1))) != nil
+            }
             defer { group.cancelAll() }
             return try await follow(run, inputs)
         }
@@ -139,14 +143,11 @@ struct SceneFollower: Sendable {
     }
 
     private func report(_ run: SceneRun) throws {
-        switch options.output {
-        case .json: options.console.out(try Renderer.json(run))
-        case .ndjson: options.console.out(try Renderer.jsonLine(run))
-        default:
-            if options.quiet { return options.console.out(run.id) }
-            try options.renderer.render(run.steps, on: options.console)
-            if options.speaks { options.console.err("\(run.name): \(run.state.words).") }
+        guard options.output.isForPeople, !options.quiet else {
+            return try options.renderer.render(one: run, on: options.console) { _ in [] }
         }
+        try options.renderer.render(run.steps, on: options.console)
+        options.console.err("\(Console.clean(run.name)): \(run.state.words).")
     }
 }
 

@@ -71,12 +71,12 @@ struct ScheduleAddCommand: AsyncParsableCommand {
 
     @Option(
         name: .long, help: ArgumentHelp("When this room or device appears.", valueName: "room"),
-        completion: .custom { _, _, _ in await RoomCompletion.names() })
+        completion: .custom { _, _, _ in await DynamicCompletion.rooms() })
     var appears: String?
 
     @Option(
         name: .long, help: ArgumentHelp("When an item has ended in this room.", valueName: "room"),
-        completion: .custom { _, _, _ in await RoomCompletion.names() })
+        completion: .custom { _, _, _ in await DynamicCompletion.rooms() })
     var itemEnds: String?
 
     @Option(name: .long, help: ArgumentHelp("Give a variable a value; may be repeated.", valueName: "name=value"))
