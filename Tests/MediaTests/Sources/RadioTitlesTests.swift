@@ -20,7 +20,7 @@ final class TestRadio: Sendable {
         var location = "/live"
     }
 
-    private struct State {
+    fileprivate struct State {
         var title = "Somebody - First"
         var requests: [String] = []
         var open: [any Channel] = []
