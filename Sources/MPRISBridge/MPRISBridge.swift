@@ -33,8 +33,11 @@ public enum MPRISBridge {
         await withDiscardingTaskGroup { group in
             var lanes: [SessionID: AsyncStream<PlayerRequest>.Continuation] = [:]
             for await request in bus.requests {
+                guard request.number != nil else {
+                    lanes.removeValue(forKey: request.session)?.finish()
+                    continue
+                }
                 if lanes[request.session] == nil {
-                    // A session that is over leaves its lane; they are few, and go with the bridge.
                     let (requests, lane) = AsyncStream.makeStream(of: PlayerRequest.self)
                     lanes[request.session] = lane
                     group.addTask {

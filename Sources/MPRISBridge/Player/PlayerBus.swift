@@ -2,7 +2,8 @@ import RouteModel
 
 /// A call that is to be carried out: `take` gives what it asks for, and `answer` is due afterwards.
 struct PlayerRequest: Sendable, Hashable {
-    var number: Int
+    /// Nil: the session's player is gone, and no more will come.
+    var number: Int?
     var session: SessionID
 }
 
@@ -75,12 +76,17 @@ actor PlayerBus: BusThreadClient {
         for session in gone {
             guard let port = ports[session], port.leavesBy == nil else { continue }
             if port.waiting.isEmpty {
-                ports[session] = nil
+                remove(session)
             } else {
                 // Whoever stopped it is still to hear that it did.
                 port.leavesBy = BusThread.now() + Self.leavingTime
             }
         }
+    }
+
+    private func remove(_ session: SessionID) {
+        ports[session] = nil
+        handingOut.yield(PlayerRequest(session: session))
     }
 
     /// Whether a player shows this item now.
@@ -159,7 +165,7 @@ actor PlayerBus: BusThreadClient {
         let now = BusThread.now()
         for (session, port) in ports {
             if let end = port.leavesBy, end <= now || port.waiting.isEmpty {
-                ports[session] = nil
+                remove(session)
                 continue
             }
             if let connection = port.connection {
@@ -213,18 +219,19 @@ actor PlayerBus: BusThreadClient {
 
     /// What a request asks for, with what the player shows now; nil where nobody waits for it any more.
     func take(_ request: PlayerRequest) -> (action: PlayerAction, state: PlayerState)? {
-        guard let port = ports[request.session], let waiting = port.waiting[request.number] else { return nil }
-        port.waiting[request.number]?.taken = true
+        guard let number = request.number, let port = ports[request.session], let waiting = port.waiting[number]
+        else { return nil }
+        port.waiting[number]?.taken = true
         return (waiting.action, port.state)
     }
 
     /// Tells the caller that it is done, or why not.
     func answer(_ request: PlayerRequest, _ failure: BusFailure?) {
-        guard let port = ports[request.session],
-            let waiting = port.waiting.removeValue(forKey: request.number)
+        guard let number = request.number, let port = ports[request.session],
+            let waiting = port.waiting.removeValue(forKey: number)
         else { return }
         if let failure { refuse(waiting.message, failure) } else { answer(waiting.message, []) }
-        if port.leavesBy != nil, port.waiting.isEmpty { ports[request.session] = nil }
+        if port.leavesBy != nil, port.waiting.isEmpty { remove(request.session) }
     }
 
     private func answer(_ message: BusMessage, _ values: [BusValue]) {
