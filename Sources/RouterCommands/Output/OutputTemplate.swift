@@ -54,7 +54,7 @@ struct OutputTemplate: Sendable, Equatable {
     }
 
     private static func unescaped(_ text: Substring) -> String {
-        text.replacing("\\n", with: "\n").replacing("\\t", with: "\t")
+        String(text).replacing("\\n", with: "\n").replacing("\\t", with: "\t")
     }
 
     /// - Parameter value: what a field's name stands for.
