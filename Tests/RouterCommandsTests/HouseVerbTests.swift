@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import RouteModel
 import Testing
@@ -40,8 +41,13 @@ struct HouseVerbTests {
         #expect(run.output == ["Made the room Ground Floor of Kitchen and Hall"])
         #expect(run.errors.contains { $0.contains("no device called “Hall” is there now") })
         #expect(try await VerbRun(["rooms", "create", "upstairs", "Den"], script).status == 78)
-        for words in [["@x", "Den"], ["X"], ["X", "Den", "--offset", "20"], ["X", "Den", "--quiet-hours", "late"], ["X", "Den", "--volume-limit", "101"]] {
-            #expect(throws: (any Error).self) { try RouterCommand.parseAsRoot(CommandWords.complete(["rooms", "create"] + words)) }
+        for words in [
+            ["@x", "Den"], ["X"], ["X", "Den", "--offset", "20"], ["X", "Den", "--quiet-hours", "late"],
+            ["X", "Den", "--volume-limit", "101"],
+        ] {
+            #expect(throws: (any Error).self) {
+                try RouterCommand.parseAsRoot(CommandWords.complete(["rooms", "create"] + words))
+            }
         }
     }
 
@@ -59,7 +65,9 @@ struct HouseVerbTests {
         #expect(
             try await VerbRun(["rooms", "prefer", "Upstairs", "cast"], script).router.savedRooms.first?.0.via == .cast)
         let renamed = try await VerbRun(["rooms", "rename", "Upstairs", "Attic"], script)
-        #expect(renamed.router.savedRooms.first?.0.name == "Attic" && renamed.router.savedRooms.first?.replacing == "Upstairs")
+        #expect(
+            renamed.router.savedRooms.first?.0.name == "Attic"
+                && renamed.router.savedRooms.first?.replacing == "Upstairs")
         let device = try await VerbRun(["rooms", "rename", "Den", "Study"], script)
         #expect(device.status == 78 && device.errors.last?.contains("rooms create") == true)
         var file = script
@@ -76,7 +84,10 @@ struct HouseVerbTests {
         #expect(made.output == ["Made the group all of Kitchen and Den"])
         #expect(try await VerbRun(["group", "create", "Upper", "Den"], script).status == 78)
         #expect(try await VerbRun(["group", "create", "new", "Cellar"], script).status == 3)
-        #expect(try await VerbRun(["group", "add", "upper", "Kitchen"], script).output == ["upper is Kids, Den and Kitchen now"])
+        #expect(
+            try await VerbRun(["group", "add", "upper", "Kitchen"], script).output == [
+                "upper is Kids, Den and Kitchen now"
+            ])
         #expect(try await VerbRun(["group", "remove", "upper", "den"], script).output == ["upper is Kids now"])
         #expect(try await VerbRun(["group", "remove", "upper", "den", "kids"], script).status == 78)
         #expect(try await VerbRun(["group", "dissolve", "upper"], script).status == 64)
@@ -109,8 +120,10 @@ struct HouseVerbTests {
     @Test(
         "C6 each kind of transfer",
         arguments: [
-            ([], TransferRequest.Kind.move, "“Blue” goes on in Den at 1:23"), (["--expand"], .expand, "“Blue” plays in Den at 1:23"),
-            (["--shrink"], .shrink, "“Blue” plays on in Den at 1:23"), (["--copy"], .copy, "“Blue” plays in Den at 1:23 by itself"),
+            ([], TransferRequest.Kind.move, "“Blue” goes on in Den at 1:23"),
+            (["--expand"], .expand, "“Blue” plays in Den at 1:23"),
+            (["--shrink"], .shrink, "“Blue” plays on in Den at 1:23"),
+            (["--copy"], .copy, "“Blue” plays in Den at 1:23 by itself"),
         ])
     func transfer(_ words: [String], _ kind: TransferRequest.Kind, _ said: String) async throws {
         var script = script
@@ -127,7 +140,9 @@ struct HouseVerbTests {
         let run = try await VerbRun(["transfer", "@group:upper", "--preflight"], script)
         #expect(run.router.transfers.first?.preflight == true && run.router.transfers.first?.rooms == ["Kids", "Den"])
         #expect(run.errors == ["note: in Den: no subtitles"] && run.output == ["“Blue” can go on in Den at 1:23"])
-        #expect(try await VerbRun(["transfer", "Den", "-o", "json"], script).decoded(TransferResult.self) == Self.transferred(["no subtitles"]))
+        #expect(
+            try await VerbRun(["transfer", "Den", "-o", "json"], script).decoded(TransferResult.self)
+                == Self.transferred(["no subtitles"]))
         #expect(throws: (any Error).self) { try RouterCommand.parseAsRoot(["transfer", "Den", "--copy", "--expand"]) }
         #expect(throws: (any Error).self) { try RouterCommand.parseAsRoot(["transfer"]) }
     }
@@ -139,10 +154,12 @@ struct HouseVerbTests {
             AnnounceReport(
                 title: "gong",
                 rooms: [
-                    .init(room: "Kitchen", said: true, restored: .resumed), .init(room: "Den", said: true, restored: .nothing),
+                    .init(room: "Kitchen", said: true, restored: .resumed),
+                    .init(room: "Den", said: true, restored: .nothing),
                 ]))
         let run = try await VerbRun(
-            ["announce", "gong.wav", "--on", "@all", "--volume", "40", "--priority", "low", "--deadline", "20s"], script)
+            ["announce", "gong.wav", "--on", "@all", "--volume", "40", "--priority", "low", "--deadline", "20s"], script
+        )
         #expect(
             run.output == ["Kitchen: said “gong”; what played plays on", "Den: said “gong”; nothing played there"])
         let request = try #require(run.router.announcements.first)
@@ -191,7 +208,9 @@ struct HouseVerbTests {
                 "se-1\tKitchen\tBlue\t0:10\t1/3\tplaying", "se-9\tDen\tBlue\t0:05\t1/3\twas paused",
             ])
         #expect(try await VerbRun(["session", "show"], script).output.last == "  session se-1")
-        #expect(try await VerbRun(["session", "show", "-o", "json"], script).decoded(SessionSnapshot.self) == script.sessions[0])
+        #expect(
+            try await VerbRun(["session", "show", "-o", "json"], script).decoded(SessionSnapshot.self)
+                == script.sessions[0])
         script.played = .success(SampleHouse.session("se-9", ["Den"]))
         #expect(try await VerbRun(["session", "join"], script).router.rejoined == [SessionID(rawValue: "se-9")])
         let ended = try await VerbRun(["session", "end", "se-9", "--forget"], script)
@@ -209,7 +228,9 @@ struct HouseVerbTests {
             ["play", "a.flac", "-r", "Kitchen", "--on", "@group:upper", "--context", "--on-failure", "retry=2"], script)
         #expect(run.output == ["Playing “Blue” by Joni in Kitchen (AirPlay 1 (RAOP)) and Den (Google Cast)"])
         let request = try #require(run.router.requests.first)
-        #expect(request.rooms == ["Kitchen", "Kids", "Den"] && request.context == true && request.failurePolicy == .retry(2))
+        #expect(
+            request.rooms == ["Kitchen", "Kids", "Den"] && request.context == true && request.failurePolicy == .retry(2)
+        )
         #expect(try await VerbRun(["play", "a"], script, defaultRoom: "Den").router.requests.first?.rooms == ["Den"])
         session.members[1].error = RouterError(.routeLost, "gone")
         script.played = .success(session)
@@ -222,7 +243,9 @@ struct HouseVerbTests {
     func devices() async throws {
         let shown = try await VerbRun(["devices", "show", "kitchen"], script)
         #expect(shown.output.first == "Kitchen  rt-kitchen" && shown.output.last == "  in time with others: none")
-        #expect(try await VerbRun(["devices", "show", "Kitchen", "-o", "json"], script).decoded(Route.self) == SampleHouse.routes[0])
+        #expect(
+            try await VerbRun(["devices", "show", "Kitchen", "-o", "json"], script).decoded(Route.self)
+                == SampleHouse.routes[0])
         #expect(try await VerbRun(["devices", "show", "Cellar"], script).status == 3)
         let listed = try await VerbRun(["devices", "--fields", "name,presence", "-o", "yaml"], script)
         #expect(listed.output.prefix(2) == ["- name: Kitchen", "  presence: present"])

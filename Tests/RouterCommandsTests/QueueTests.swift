@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import RouteModel
 import Testing
@@ -43,7 +44,8 @@ struct QueueTests {
 
     @Test("what was added is counted")
     func counted() async throws {
-        #expect(try await VerbRun(["queue", "add", "x"], script(5)).output == ["Added 2 items to the queue of Kitchen"])
+        #expect(
+            try await VerbRun(["queue", "add", "x"], script(5)).output == ["Added 2 items to the queue of Kitchen"])
         #expect(try await VerbRun(["queue", "next", "x"], script(4)).output == ["1 item next in Kitchen"])
     }
 
@@ -126,11 +128,15 @@ struct QueueTests {
             try await VerbRun(["queue", "saved", "-o", "plain"], script).output == ["Sunday\t3\t10:00\t1970-01-01"])
         script.played = .success(Self.session)
         let played = try await VerbRun(["queue", "load", "sunday", "--shuffle"], script)
-        #expect(played.router.requests.map(\.savedQueue) == ["Sunday"] && played.router.requests[0].rooms == ["Kitchen"])
-        #expect(played.router.requests[0].shuffle && played.output == ["Playing “Blue” by Joni in Kitchen (AirPlay 1 (RAOP))"])
+        #expect(
+            played.router.requests.map(\.savedQueue) == ["Sunday"] && played.router.requests[0].rooms == ["Kitchen"])
+        #expect(
+            played.router.requests[0].shuffle
+                && played.output == ["Playing “Blue” by Joni in Kitchen (AirPlay 1 (RAOP))"])
         let slip = try await VerbRun(["queue", "load", "Sundae"], script)
         #expect(slip.status == 3 && slip.errors[0].contains("did you mean “Sunday”?"))
-        #expect(try await VerbRun(["queue", "saved", "--remove", "Sunday", "--yes"], script).router.removed == ["Sunday"])
+        #expect(
+            try await VerbRun(["queue", "saved", "--remove", "Sunday", "--yes"], script).router.removed == ["Sunday"])
     }
 
     @Test("history is the latest first, of some rooms only where they are named")
@@ -149,13 +155,16 @@ struct QueueTests {
                 "1970-01-01T00:00:00Z\tBlue\tJoni\t0:00\tplaying\tKitchen",
             ])
         #expect(
-            try await VerbRun(["queue", "history", "-r", "Kitchen", "--format", "{{title}}"], script).output == ["Blue"])
+            try await VerbRun(["queue", "history", "-r", "Kitchen", "--format", "{{title}}"], script).output == ["Blue"]
+        )
         #expect(try await VerbRun(["queue", "history", "--limit", "1", "-q"], script).output == ["ITEM02"])
     }
 
     @Test("standard input cannot be queued")
     func standardInput() {
-        for words in [["queue", "add", "-"], ["queue", "next", "pcm://-?rate=48000"], ["queue", "move", "1"], ["queue", "add"]] {
+        for words in [
+            ["queue", "add", "-"], ["queue", "next", "pcm://-?rate=48000"], ["queue", "move", "1"], ["queue", "add"],
+        ] {
             #expect(throws: (any Error).self) { try RouterCommand.parseAsRoot(words) }
         }
     }

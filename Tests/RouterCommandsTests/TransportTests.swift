@@ -14,11 +14,13 @@ struct TransportTests {
             (["pause"], RemoteCommand.pause), (["toggle"], .toggle), (["stop"], .stop), (["next"], .next),
             (["prev"], .previous), (["previous"], .previous), (["seek", "1:23"], .seek(to: MediaTime(seconds: 83))),
             (["seek", "+30"], .seekBy(MediaTime(seconds: 30))), (["seek", "-10s"], .seekBy(MediaTime(seconds: -10))),
-            (["seek", "50%"], .seek(to: MediaTime(seconds: 100))), (["volume", "45"], .setVolume(.init(0.45), room: nil)),
+            (["seek", "50%"], .seek(to: MediaTime(seconds: 100))),
+            (["volume", "45"], .setVolume(.init(0.45), room: nil)),
             (["volume", "-5"], .stepVolume(-0.05, room: nil)), (["volume", "+5"], .stepVolume(0.05, room: nil)),
             (["volume", "mute"], .mute(true, room: nil)), (["volume", "unmute"], .mute(false, room: nil)),
             (["queue", "shuffle"], .toggleShuffle), (["queue", "shuffle", "off"], .shuffle(false)),
-            (["queue", "repeat", "all"], .repeatMode(.all)), (["queue", "jump", "2"], .jump(.init(rawValue: "ITEM02"))),
+            (["queue", "repeat", "all"], .repeatMode(.all)),
+            (["queue", "jump", "2"], .jump(.init(rawValue: "ITEM02"))),
         ])
     func commands(_ words: [String], _ command: RemoteCommand) async throws {
         let run = try await VerbRun(words, SampleHouse.script())
@@ -49,7 +51,7 @@ struct TransportTests {
     func ambiguous() async throws {
         let run = try await VerbRun(["pause"], SampleHouse.script(two))
         #expect(run.status == 3 && run.router.commands.isEmpty && run.output.isEmpty)
-        #expect(run.errors.contains { $0.contains("Kitchen, Den and Kids") } , "\(run.errors)")
+        #expect(run.errors.contains { $0.contains("Kitchen, Den and Kids") }, "\(run.errors)")
         #expect(run.errors.contains { $0.contains("hint:") && $0.contains("--on @active") })
     }
 
@@ -169,7 +171,8 @@ struct TransportTests {
             (["volume", "+5", "--fade", "3s"], "--fade needs a level"), (["volume", "5", "--fade", "2h"], "an hour"),
             (["pause", "--on", "@both"], "no selector"), (["pause", "-r", ""], "a name"),
             (["pause", "--wait", "ended", "--no-wait"], "opposites"), (["pause", "--timeout", "0s"], "timeout"),
-            (["pause", "--format", "{{title"], "never closed"), (["pause", "--format", "{{title|tiem}}"], "did you mean “time”"),
+            (["pause", "--format", "{{title"], "never closed"),
+            (["pause", "--format", "{{title|tiem}}"], "did you mean “time”"),
             (["pause", "--fields", ","], "names no field"), (["pause", "--fields", "a", "--format", "b"], "not both"),
             (["pause", "--host", "a b"], "no host"), (["queue", "shuffle", "maybe"], "toggle"),
             (["watch", "--events", "notise"], "did you mean “notice”"),
@@ -200,9 +203,11 @@ struct TransportTests {
                 "  Den and Kids · 0:10/3:20 · volume 40 · next “Green”",
             ])
         #expect(try await VerbRun(["status"], SampleHouse.script([])).output[0].hasPrefix("Nothing is playing"))
-        #expect(try await VerbRun(["status", "-o", "json"], SampleHouse.script(two)).decoded([SessionSnapshot].self) == two)
         #expect(
-            try await VerbRun(["status", "--format", "{{title}} {{position|time}} {{volume}}"], SampleHouse.script()).output
+            try await VerbRun(["status", "-o", "json"], SampleHouse.script(two)).decoded([SessionSnapshot].self) == two)
+        #expect(
+            try await VerbRun(["status", "--format", "{{title}} {{position|time}} {{volume}}"], SampleHouse.script())
+                .output
                 == ["Blue 0:10 40"])
         #expect(
             try await VerbRun(["status", "--fields", "rooms,state", "-o", "plain"], SampleHouse.script(two)).output
@@ -232,11 +237,15 @@ struct TransportTests {
         let before = SampleHouse.session("se-1", ["Kitchen"])
         var now = before
         #expect(SessionWaiter.isMet(.playing, before: before, now: now))
-        #expect(!SessionWaiter.isMet(.paused, before: before, now: now) && !SessionWaiter.isMet(.item, before: before, now: now))
+        #expect(
+            !SessionWaiter.isMet(.paused, before: before, now: now)
+                && !SessionWaiter.isMet(.item, before: before, now: now))
         now.queue.current = now.queue.items[1].id
         #expect(SessionWaiter.isMet(.item, before: before, now: now))
         now.media = .stopped
-        #expect(SessionWaiter.isMet(.ended, before: before, now: now) && SessionWaiter.isMet(.ended, before: before, now: nil))
+        #expect(
+            SessionWaiter.isMet(.ended, before: before, now: now)
+                && SessionWaiter.isMet(.ended, before: before, now: nil))
         #expect(!SessionWaiter.isMet(.paused, before: before, now: nil))
         for words in [["pause", "--wait"], ["pause", "--wait", "-r", "Kitchen"], ["pause", "--wait=observed"]] {
             let command = try RouterCommand.parseAsRoot(CommandWords.complete(words)) as? PauseCommand

@@ -27,7 +27,7 @@ struct VerbRun {
         // As the program itself reads them.
         let parsed = try RouterCommand.parseAsRoot(CommandWords.complete(words))
         let verb = try #require(parsed as? any RouterVerb, "“\(words.joined(separator: " "))” is no verb of a router")
-        let confirm: (@Sendable (String) async -> Bool)? = answer.map { answer in { _ in answer } }
+        let confirm: (@Sendable (String) async -> Bool)? = answer.map { answer in { @Sendable _ in answer } }
         let context = VerbContext(
             router, isDaemon: isDaemon, options: verb.options, console: console,
             defaultRoom: defaultRoom, confirm: confirm)
@@ -81,7 +81,9 @@ enum SampleHouse {
                 routes: [RouteID(rawValue: "rt-kids")], stored: true)
         ]
 
-    static func session(_ id: String, _ names: [String], media: MediaState = .playing, items: Int = 3) -> SessionSnapshot {
+    static func session(_ id: String, _ names: [String], media: MediaState = .playing, items: Int = 3)
+        -> SessionSnapshot
+    {
         var session = Samples.session(
             items: (1...items).map { Samples.item("ITEM0\($0)", title: ["Blue", "Green", "Red"][($0 - 1) % 3]) },
             members: names.map { Samples.member($0) }, media: media)

@@ -64,6 +64,7 @@ enum RouterConnection {
     }
 
     static let noDaemon = RouterError(
-        .daemonUnavailable, "no daemon is running here", hint: "Start one with “router daemon run”, or name one by --host",
+        .daemonUnavailable, "no daemon is running here",
+        hint: "Start one with “router daemon run”, or name one by --host",
         retry: .afterUserAction)
 }
