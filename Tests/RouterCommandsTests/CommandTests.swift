@@ -14,7 +14,11 @@ struct CommandTests {
         let names = Self.subcommands.compactMap { $0.configuration.commandName }
         #expect(
             names
-                == ["play", "session", "devices", "rooms", "pair", "doctor", "cast", "simulate", "demo", "completions"])
+                == [
+                    "play", "pause", "toggle", "stop", "next", "prev", "seek", "volume", "status", "watch", "queue",
+                    "session", "transfer", "announce", "devices", "rooms", "group", "pair", "doctor", "cast", "daemon",
+                    "config", "api", "simulate", "demo", "completions",
+                ])
     }
 
     @Test("every help has a sentence on what it is for, an example, and a sentence for each option")
@@ -81,7 +85,7 @@ struct CommandTests {
                 "play", "a.flac", "b/", "-r", "Kitchen", "--room", "Living Room", "--via", "cast", "--volume", "30",
                 "--start", "1:23", "--device", "cast://h", "-q", "-vv", "-o", "ndjson",
             ]) as? PlayCommand)
-        #expect(command.what == ["a.flac", "b/"] && command.room == ["Kitchen", "Living Room"])
+        #expect(command.what == ["a.flac", "b/"] && command.target.room == ["Kitchen", "Living Room"])
         #expect(command.via == .cast && command.volume == 30 && command.start == "1:23")
         #expect(command.options.device == ["cast://h"] && command.options.quiet && command.options.verbose == 2)
         #expect(command.options.output == .ndjson && !command.options.speaks)
@@ -94,11 +98,13 @@ struct CommandTests {
 
     @Test("a bare router says that nothing plays, and how to begin")
     func bare() throws {
-        _ = try #require(try RouterCommand.parseAsRoot([]) as? RouterCommand)
-        let lines = RouterCommand.idle(rooms: [])
-        #expect(lines.count == 3 && lines[0].hasPrefix("Nothing is playing"))
+        _ = try #require(try RouterCommand.parseAsRoot([]) as? StatusCommand)
+        _ = try #require(try RouterCommand.parseAsRoot(["-o", "json", "-r", "Kitchen"]) as? StatusCommand)
+        let lines = StatusCommand.idle(rooms: [])
+        #expect(lines.count == 4 && lines[0].hasPrefix("Nothing is playing"))
         #expect(lines[1].contains("router devices") && lines[2].contains("router play"))
-        #expect(RouterCommand.idle(rooms: ["Living Room"])[2].contains("-r \"Living Room\""))
+        #expect(lines[3].contains("router daemon run"))
+        #expect(StatusCommand.idle(rooms: ["Living Room"])[2].contains("-r \"Living Room\""))
     }
 
     @Test("nobody is asked for a password where there is no terminal, or no need")

@@ -1,18 +1,47 @@
 import RouteModel
 import Synchronization
 
-/// A router that answers as a test says: one device, a play, a pairing.
+/// A router that answers as a test says, and keeps what it was asked: devices, rooms, sessions, queues, groups, pairings.
 final class ScriptedRouter: RouterControlling {
     struct Script: Sendable {
         var discovery: [DiscoveryState] = []
         var routes: [Route] = []
+        var rooms: [Room] = []
+        var groups: [RoomGroup] = []
+        var sessions: [SessionSnapshot] = []
+        var left: [RejoinableSession] = []
+        var saved: [SavedQueue] = []
+        var history: [PlayRecord] = []
+        var records: [PairingRecord] = []
         var choices: Result<[RouteChoice], RouterError> = .success([])
         /// What `play` gives, and what is told meanwhile.
         var played: Result<SessionSnapshot, RouterError> = .failure(RouterError(.unsupported, "no play"))
         var told: [RouterEvent.Body] = []
+        /// How commands end, and what they make of a session.
+        var outcome: Result<CommandOutcome, RouterError> = .success(.succeeded)
+        /// Sessions in which every command fails, as unreachable.
+        var failing: Set<SessionID> = []
+        var effect: @Sendable (RemoteCommand, inout SessionSnapshot) -> Void = { _, _ in }
+        var edited: Result<QueueSnapshot, RouterError> = .failure(RouterError(.unsupported, "no edits"))
+        var transferred: Result<TransferResult, RouterError> = .failure(RouterError(.unsupported, "no transfers"))
+        var announced: Result<AnnounceReport, RouterError> = .failure(RouterError(.unsupported, "no announcements"))
         var pairing: PairingProgress?
         /// Of each code in order.
         var codes: [Result<PairingProgress, RouterError>] = []
+        var unpaired: Notice?
+    }
+
+    struct Asked: Equatable {
+        var command: RemoteCommand
+        var session: SessionID?
+        var origin: CommandOrigin
+    }
+
+    struct Edited: Equatable {
+        var edit: QueueEdit
+        var session: SessionID?
+        var version: Int?
+        var folder: String
     }
 
     private struct State {
@@ -20,6 +49,14 @@ final class ScriptedRouter: RouterControlling {
         var given: [String] = []
         var requests: [PlayRequest] = []
         var cancelled = 0
+        var commands: [Asked] = []
+        var edits: [Edited] = []
+        var transfers: [TransferRequest] = []
+        var announcements: [AnnounceRequest] = []
+        var ended: [(SessionID, EndReason)] = []
+        var rejoined: [SessionID] = []
+        var savedRooms: [(Room, replacing: String?)] = []
+        var removed: [String] = []
     }
 
     private let state: Mutex<State>
@@ -29,12 +66,21 @@ final class ScriptedRouter: RouterControlling {
     var given: [String] { state.withLock { $0.given } }
     var requests: [PlayRequest] { state.withLock { $0.requests } }
     var cancelled: Int { state.withLock { $0.cancelled } }
+    var commands: [Asked] { state.withLock { $0.commands } }
+    var edits: [Edited] { state.withLock { $0.edits } }
+    var transfers: [TransferRequest] { state.withLock { $0.transfers } }
+    var announcements: [AnnounceRequest] { state.withLock { $0.announcements } }
+    var ended: [(SessionID, EndReason)] { state.withLock { $0.ended } }
+    var rejoined: [SessionID] { state.withLock { $0.rejoined } }
+    var savedRooms: [(Room, replacing: String?)] { state.withLock { $0.savedRooms } }
+    /// Names of rooms, groups, queues and devices that were removed.
+    var removed: [String] { state.withLock { $0.removed } }
     private var script: Script { state.withLock { $0.script } }
 
     func routes(settle: Bool) async throws -> RouteList {
         RouteList(routes: script.routes, discovery: script.discovery)
     }
-    func rooms(settle: Bool) async throws -> [Room] { [] }
+    func rooms(settle: Bool) async throws -> [Room] { script.rooms }
     func explain(_ request: PlayRequest) async throws -> [RouteChoice] { try script.choices.get() }
 
     func play(_ request: PlayRequest) async throws -> SessionSnapshot {
@@ -43,24 +89,80 @@ final class ScriptedRouter: RouterControlling {
     }
 
     func perform(_ command: RemoteCommand, session: SessionID?, origin: CommandOrigin) async throws -> CommandResult {
-        throw RouterError(.unsupported, "no commands")
+        let outcome: Result<CommandOutcome, RouterError> = state.withLock { state in
+            state.commands.append(Asked(command: command, session: session, origin: origin))
+            if let session, state.script.failing.contains(session) {
+                return .failure(RouterError(.routeUnreachable, "gone", hint: "Look"))
+            }
+            for index in state.script.sessions.indices where state.script.sessions[index].id == session {
+                state.script.effect(command, &state.script.sessions[index])
+            }
+            return state.script.outcome
+        }
+        return CommandResult(id: CommandID(rawValue: "co-1"), outcome: try outcome.get())
     }
 
     func edit(
         _ edit: QueueEdit, session: SessionID?, ifVersion version: Int?, workingDirectory: String
-    ) async throws -> QueueSnapshot { throw RouterError(.unsupported, "no edits") }
-
-    func sessions() async -> [SessionSnapshot] { [] }
-
-    func transfer(session: SessionID?, to rooms: [String]) async throws -> TransferResult {
-        throw RouterError(.unsupported, "no transfers")
+    ) async throws -> QueueSnapshot {
+        state.withLock {
+            $0.edits.append(Edited(edit: edit, session: session, version: version, folder: workingDirectory))
+        }
+        return try script.edited.get()
     }
 
-    func end(session: SessionID, reason: EndReason) async throws {}
-    func sessionsToRejoin() async throws -> [RejoinableSession] { [] }
+    func history(limit: Int) async throws -> [PlayRecord] { Array(script.history.prefix(limit)) }
+
+    func saveQueue(session: SessionID?, as name: String) async throws -> SavedQueue {
+        let items = script.sessions.first { $0.id == session }?.queue.items ?? []
+        let saved = SavedQueue(name: name, items: items, saved: 0)
+        state.withLock { $0.script.saved.append(saved) }
+        return saved
+    }
+
+    func savedQueues() async throws -> [SavedQueue] { script.saved }
+    func removeSavedQueue(_ name: String) async throws { state.withLock { $0.removed.append(name) } }
+    func sessions() async -> [SessionSnapshot] { script.sessions }
+
+    func transfer(session: SessionID?, to rooms: [String]) async throws -> TransferResult {
+        try await transfer(TransferRequest(.move, session: session, rooms: rooms))
+    }
+
+    func transfer(_ request: TransferRequest) async throws -> TransferResult {
+        state.withLock { $0.transfers.append(request) }
+        return try script.transferred.get()
+    }
+
+    func announce(_ request: AnnounceRequest) async throws -> AnnounceReport {
+        state.withLock { $0.announcements.append(request) }
+        return try script.announced.get()
+    }
+
+    func saveRoom(_ room: Room, replacing name: String?) async throws -> Room {
+        state.withLock { $0.savedRooms.append((room, name)) }
+        return room
+    }
+
+    func removeRoom(_ name: String) async throws { state.withLock { $0.removed.append(name) } }
+    func groups() async throws -> [RoomGroup] { script.groups }
+
+    func saveGroup(_ group: RoomGroup) async throws -> RoomGroup {
+        state.withLock { state in
+            state.script.groups.removeAll { $0.name == group.name }
+            state.script.groups.append(group)
+        }
+        return group
+    }
+
+    func removeGroup(_ name: String) async throws { state.withLock { $0.removed.append(name) } }
+    func end(session: SessionID, reason: EndReason) async throws {
+        state.withLock { $0.ended.append((session, reason)) }
+    }
+    func sessionsToRejoin() async throws -> [RejoinableSession] { script.left }
 
     func rejoin(_ session: SessionID) async throws -> SessionSnapshot {
-        throw RouterError(.unsupported, "no sessions")
+        state.withLock { $0.rejoined.append(session) }
+        return try script.played.get()
     }
 
     func startPairing(_ device: String) async throws -> PairingProgress {
@@ -78,14 +180,24 @@ final class ScriptedRouter: RouterControlling {
     }
 
     func cancelPairing(_ id: String) async throws { state.withLock { $0.cancelled += 1 } }
-    func pairings() async throws -> [PairingRecord] { [] }
-    func unpair(_ device: String) async throws -> Notice? { nil }
+    func pairings() async throws -> [PairingRecord] { script.records }
+    func unpair(_ device: String) async throws -> Notice? {
+        state.withLock { $0.removed.append(device) }
+        return script.unpaired
+    }
 
-    /// All that is told, at once; then the stream stays open.
+    /// The state, and all that is told, at once; then the stream stays open.
     func events() async -> AsyncStream<RouterEvent> {
         let (stream, continuation) = AsyncStream.makeStream(of: RouterEvent.self)
-        for (number, body) in script.told.enumerated() {
-            continuation.yield(RouterEvent(sequence: number, body: body))
+        let (told, list, sessions) = state.withLock { state in
+            (
+                state.script.told, RouteList(routes: state.script.routes, discovery: state.script.discovery),
+                state.script.sessions
+            )
+        }
+        continuation.yield(RouterEvent(sequence: 0, body: .snapshot(routes: list, sessions: sessions)))
+        for (number, body) in told.enumerated() {
+            continuation.yield(RouterEvent(sequence: number + 1, body: body))
         }
         return stream
     }

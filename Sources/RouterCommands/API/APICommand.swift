@@ -34,7 +34,8 @@ struct APICommand: AsyncParsableCommand {
 
     func validate() throws {
         guard Self.methods.contains(method.uppercased()) else {
-            throw ValidationError("“\(method)” is no method. There are \(Self.methods.joined(separator: ", ").lowercased()).")
+            throw ValidationError(
+                "“\(method)” is no method. There are \(Self.methods.joined(separator: ", ").lowercased()).")
         }
         guard !path.isEmpty, path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw ValidationError("“\(path)” is no path. Write what is special in it with %, such as %20 for a space.")

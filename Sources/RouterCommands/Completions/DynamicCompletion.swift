@@ -57,7 +57,8 @@ enum DynamicCompletion {
     }
 
     /// Nil where there is no daemon, or no answer in time.
-    private static func ask(_ question: @escaping @Sendable (RouterClient) async throws -> [String]) async -> [String]? {
+    private static func ask(_ question: @escaping @Sendable (RouterClient) async throws -> [String]) async -> [String]?
+    {
         let place = RouterPlace.defaultSocket(environment: ProcessInfo.processInfo.environment)
         guard case .socket(let path) = place, UnixSocket.listener(at: path) != nil else { return nil }
         return await withTaskGroup(of: [String]?.self) { group in
@@ -116,7 +117,8 @@ struct CompletionCache {
         try? FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let trial = "\(path).\(getpid())"
-        guard FileManager.default.createFile(atPath: trial, contents: data, attributes: [.posixPermissions: 0o600]) else {
+        guard FileManager.default.createFile(atPath: trial, contents: data, attributes: [.posixPermissions: 0o600])
+        else {
             return
         }
         if rename(trial, path) != 0 { unlink(trial) }

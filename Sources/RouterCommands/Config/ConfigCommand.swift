@@ -76,7 +76,8 @@ struct ConfigSetCommand: AsyncParsableCommand {
             if options.speaks {
                 options.console.err("\(path): \(setting.rawValue) is \(value.isEmpty ? "taken out" : "set")")
                 if case .daemon = RouterConnection.side(options), setting.isReadAtStart {
-                    options.console.err("  hint: A daemon reads it when it starts: router daemon stop, router daemon run")
+                    options.console.err(
+                        "  hint: A daemon reads it when it starts: router daemon stop, router daemon run")
                 }
             }
             return 0

@@ -72,7 +72,8 @@ struct ConfigurationFile {
         var indent = 0
         for (depth, key) in keys.enumerated() {
             let isLast = depth == keys.count - 1
-            guard let found = range.first(where: { Self.key(lines[$0]) == key && Self.indent(lines[$0]) == indent }) else {
+            guard let found = range.first(where: { Self.key(lines[$0]) == key && Self.indent(lines[$0]) == indent })
+            else {
                 guard let value else { return text }
                 let missing = keys[depth...].enumerated().map { offset, name in
                     let pad = String(repeating: " ", count: indent + offset * 2)
@@ -83,7 +84,8 @@ struct ConfigurationFile {
             }
             if isLast {
                 if let value {
-                    lines[found] = String(repeating: " ", count: indent) + "\(key): \(value)" + Self.comment(lines[found])
+                    lines[found] =
+                        String(repeating: " ", count: indent) + "\(key): \(value)" + Self.comment(lines[found])
                 } else {
                     // With what belongs to it: the further lines of a text.
                     var end = found + 1
@@ -120,7 +122,9 @@ struct ConfigurationFile {
         guard let mark = line.range(of: " #") else { return "" }
         // A mark inside quotes is text.
         let before = line[..<mark.lowerBound]
-        guard before.count(where: { $0 == "\"" }) % 2 == 0, before.count(where: { $0 == "'" }) % 2 == 0 else { return "" }
+        guard before.count(where: { $0 == "\"" }) % 2 == 0, before.count(where: { $0 == "'" }) % 2 == 0 else {
+            return ""
+        }
         return String(line[mark.lowerBound...])
     }
 
@@ -152,7 +156,8 @@ struct ConfigurationFile {
         }
         guard rename(trial, path) == 0 else {
             throw RouterError(
-                .configuration, "the configuration file \(path) cannot be replaced (\(String(cString: strerror(errno))))",
+                .configuration,
+                "the configuration file \(path) cannot be replaced (\(String(cString: strerror(errno))))",
                 hint: "Check the permissions of its folder")
         }
     }

@@ -28,7 +28,8 @@ struct PhaseReport {
         case .phase(let phase) where !context.options.noProgress:
             let passed = (ContinuousClock.now - began).components
             let tenths = passed.seconds * 10 + passed.attoseconds / 100_000_000_000_000_000
-            context.console.err(context.console.styled("\(tenths / 10).\(tenths % 10) s  \(Console.clean(phase))", .dim))
+            context.console.err(
+                context.console.styled("\(tenths / 10).\(tenths % 10) s  \(Console.clean(phase))", .dim))
         case .notice(let notice): context.report.say(notice)
         default: break
         }

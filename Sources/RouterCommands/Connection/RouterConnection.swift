@@ -28,13 +28,14 @@ enum RouterConnection {
     ) async throws -> Value {
         switch side ?? self.side(options) {
         case .daemon(let client):
-            return try await body(VerbContext(client, isDaemon: true, options: options))
+            return try await body(
+                VerbContext(client, isDaemon: true, options: options, defaultRoom: DefaultRoom.name()))
         case .here:
             let setup = try options.setup(discovers: discovers)
             return try await InProcessRouter.run(setup) { control in
                 try await body(
                     VerbContext(
-                        control, isDaemon: false, options: options, defaultRoom: setup.configuration.defaultRoom))
+                        control, isDaemon: false, options: options, defaultRoom: DefaultRoom.name()))
             }
         }
     }
@@ -44,7 +45,8 @@ enum RouterConnection {
         _ options: GlobalOptions, _ body: @escaping @Sendable (VerbContext, RouterClient) async throws -> Value
     ) async throws -> Value {
         guard case .daemon(let client) = side(options) else { throw noDaemon }
-        return try await body(VerbContext(client, isDaemon: true, options: options), client)
+        return try await body(
+            VerbContext(client, isDaemon: true, options: options, defaultRoom: DefaultRoom.name()), client)
     }
 
     /// A receiver that is named for one command, or a configuration of its own, is nothing that a daemon knows of.
@@ -62,6 +64,7 @@ enum RouterConnection {
     }
 
     static let noDaemon = RouterError(
-        .daemonUnavailable, "no daemon is running here", hint: "Start one with “router daemon run”, or name one by --host",
+        .daemonUnavailable, "no daemon is running here",
+        hint: "Start one with “router daemon run”, or name one by --host",
         retry: .afterUserAction)
 }

@@ -157,7 +157,8 @@ struct TargetFinder {
                 names = try await group(name).rooms
                 guard !names.isEmpty else {
                     throw RouterError(
-                        .routeNotFound, "the group \(name) has no rooms", hint: "Add one: router group add \(name) ROOM",
+                        .routeNotFound, "the group \(name) has no rooms",
+                        hint: "Add one: router group add \(name) ROOM",
                         scope: .route)
                 }
             case .all?:
@@ -169,7 +170,8 @@ struct TargetFinder {
             case .active?:
                 names = await context.router.sessions().filter(\.isActive).flatMap { $0.members.map(\.name) }
                 guard !names.isEmpty else { throw nothingPlays }
-            case nil: throw UsageError("“\(selector)” is no selector", hint: "Write @active, @all, @default or @group:NAME")
+            case nil:
+                throw UsageError("“\(selector)” is no selector", hint: "Write @active, @all, @default or @group:NAME")
             }
             result += names.filter { !result.contains($0) }
         }
@@ -223,5 +225,7 @@ enum Phrase {
         return words.dropLast().joined(separator: ", ") + " and " + last
     }
 
-    static func count(_ number: Int, _ one: String, _ many: String) -> String { "\(number) \(number == 1 ? one : many)" }
+    static func count(_ number: Int, _ one: String, _ many: String) -> String {
+        "\(number) \(number == 1 ? one : many)"
+    }
 }

@@ -23,7 +23,7 @@ struct VerbContext: Sendable {
         self.isDaemon = isDaemon
         self.options = options
         self.console = console ?? options.console
-        self.defaultRoom = defaultRoom ?? DefaultRoom.name()
+        self.defaultRoom = defaultRoom
         self.confirm = confirm
     }
 

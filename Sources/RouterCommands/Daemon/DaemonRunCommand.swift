@@ -41,7 +41,8 @@ struct DaemonRunCommand: AsyncParsableCommand {
 
     func validate() throws {
         if let listen, listen != "none", (try? RouterPlace(listen)) == nil || listen.hasPrefix("/") {
-            throw ValidationError("“\(listen)” is no place to listen. Write HOST:PORT, such as 127.0.0.1:7765, or none.")
+            throw ValidationError(
+                "“\(listen)” is no place to listen. Write HOST:PORT, such as 127.0.0.1:7765, or none.")
         }
         if options.host != nil { throw ValidationError("A daemon runs here; leave --host out, and say --listen.") }
     }

@@ -64,7 +64,9 @@ struct DaemonStopCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if options.host != nil { throw ValidationError("Only the daemon of this machine can be stopped; leave --host out.") }
+        if options.host != nil {
+            throw ValidationError("Only the daemon of this machine can be stopped; leave --host out.")
+        }
     }
 
     func run() async throws {
@@ -74,7 +76,8 @@ struct DaemonStopCommand: AsyncParsableCommand {
                 // A daemon that systemd starts whenever somebody knocks would be back at once.
                 guard kill(pid, SIGTERM) == 0 else {
                     throw RouterError(
-                        .unavailable, "the daemon, process \(pid), cannot be stopped (\(String(cString: strerror(errno))))",
+                        .unavailable,
+                        "the daemon, process \(pid), cannot be stopped (\(String(cString: strerror(errno))))",
                         hint: "Stop it as whoever started it: systemctl --user stop router", scope: .command)
                 }
                 let patience = options.timeout ?? Self.patience
@@ -82,7 +85,8 @@ struct DaemonStopCommand: AsyncParsableCommand {
                 while kill(pid, 0) == 0 {
                     guard ContinuousClock.now < end else {
                         throw RouterError(
-                            .timeout, "the daemon, process \(pid), has not ended within \(ClockTime.words(patience.seconds))",
+                            .timeout,
+                            "the daemon, process \(pid), has not ended within \(ClockTime.words(patience.seconds))",
                             hint: "Look at what holds it up: router daemon logs", scope: .command, retry: .later)
                     }
                     try await Task.sleep(for: .milliseconds(50))
@@ -131,7 +135,9 @@ struct DaemonLogsCommand: AsyncParsableCommand {
         try await reporting(options) {
             try await RouterConnection.daemon(options) { context, client in
                 let lines = try await client.logs(component: component, level: level, limit: limit)
-                if lines.isEmpty, !follow { context.note("Nothing was logged.", hint: "A daemon run with -v logs more") }
+                if lines.isEmpty, !follow {
+                    context.note("Nothing was logged.", hint: "A daemon run with -v logs more")
+                }
                 try context.renderer.render(lines, on: context.console)
                 guard follow else { return 0 }
                 try await withThrowingTaskGroup(of: Void.self) { group in

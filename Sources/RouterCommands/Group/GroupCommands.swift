@@ -112,7 +112,9 @@ struct GroupRemoveCommand: RouterVerb {
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if rooms.isEmpty { throw ValidationError("Say which rooms to take out; “router group dissolve” ends the group.") }
+        if rooms.isEmpty {
+            throw ValidationError("Say which rooms to take out; “router group dissolve” ends the group.")
+        }
     }
 
     func run(_ context: VerbContext) async throws -> Int32 {

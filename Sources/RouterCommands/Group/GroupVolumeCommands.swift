@@ -27,7 +27,8 @@ struct GroupVolumeCommand: RouterVerb {
     func run(_ context: VerbContext) async throws -> Int32 {
         let group = try await TargetFinder(context).group(name)
         let setting = try VolumeSetting(level)
-        let targets = try await TargetFinder(context).sessions(try TargetOptions.parse(["--on", "@group:\(group.name)"]))
+        let targets = try await TargetFinder(context).sessions(
+            try TargetOptions.parse(["--on", "@group:\(group.name)"]))
         return try await CommandPerformer(context: context, name: "volume").perform(
             on: targets, { Self.commands(setting, group, $0) },
             sentence: { report in
@@ -67,7 +68,9 @@ struct GroupTrimCommand: RouterVerb {
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        guard (0...100).contains(percent) else { throw ValidationError("A trim is a number from 0 to 100, not \(percent).") }
+        guard (0...100).contains(percent) else {
+            throw ValidationError("A trim is a number from 0 to 100, not \(percent).")
+        }
     }
 
     func run(_ context: VerbContext) async throws -> Int32 {

@@ -96,7 +96,9 @@ struct GlobalOptions: ParsableArguments {
     func validate() throws {
         if noWait, wait != nil { throw ValidationError("--wait and --no-wait are opposites; give one of them.") }
         if fields != nil, format != nil { throw ValidationError("Give --fields or --format, not both.") }
-        if let fields, fieldNames.isEmpty { throw ValidationError("“\(fields)” names no field. Write --fields name,state.") }
+        if let fields, fieldNames.isEmpty {
+            throw ValidationError("“\(fields)” names no field. Write --fields name,state.")
+        }
         do {
             _ = try format.map { try OutputTemplate($0) }
         } catch let problem as OutputTemplate.Problem {

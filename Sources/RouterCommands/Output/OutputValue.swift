@@ -60,7 +60,9 @@ extension OutputValue: Codable {
     init(from decoder: any Decoder) throws {
         if let container = try? decoder.container(keyedBy: Key.self) {
             var fields: [String: OutputValue] = [:]
-            for key in container.allKeys { fields[key.stringValue] = try container.decode(OutputValue.self, forKey: key) }
+            for key in container.allKeys {
+                fields[key.stringValue] = try container.decode(OutputValue.self, forKey: key)
+            }
             self = .object(fields)
         } else if var container = try? decoder.unkeyedContainer() {
             var values: [OutputValue] = []

@@ -32,7 +32,8 @@ struct PairStartCommand: RouterVerb {
         if context.options.output == .table, options.format == nil, options.fields == nil, !context.options.quiet {
             context.console.out(Console.clean(progress.id))
             context.note(
-                progress.prompt, hint: "Then run: router pair finish \(progress.id) \(progress.kind == .password ? "" : "CODE")")
+                progress.prompt,
+                hint: "Then run: router pair finish \(progress.id) \(progress.kind == .password ? "" : "CODE")")
         } else {
             try context.renderer.render(one: progress, on: context.console) { _ in [] }
         }
@@ -83,7 +84,8 @@ struct PairFinishCommand: RouterVerb {
         }
         guard let code = typed?.trimmingCharacters(in: .whitespaces), !code.isEmpty else {
             throw RouterError(
-                .cancelled, "no code was given", hint: "Type the one that the device shows, or pipe it into this command",
+                .cancelled, "no code was given",
+                hint: "Type the one that the device shows, or pipe it into this command",
                 scope: .command)
         }
         let progress = try await context.router.finishPairing(handle, code: code)

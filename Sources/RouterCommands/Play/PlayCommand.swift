@@ -107,7 +107,9 @@ struct PlayCommand: AsyncParsableCommand {
             // What is piped into this command no other process can read.
             let side = what.contains(where: Self.isStandardInput) ? .here : RouterConnection.side(options)
             // What can be known before a sound is made: files are served by this process.
-            if case .here = side, detach, !explain, what.count != 1 || !what[0].contains("://") || what[0].hasPrefix("file:") {
+            if case .here = side, detach, !explain,
+                what.count != 1 || !what[0].contains("://") || what[0].hasPrefix("file:")
+            {
                 throw PlaySession.nothingGoesOn
             }
             return try await RouterConnection.open(options, side: side) { try await run($0) }

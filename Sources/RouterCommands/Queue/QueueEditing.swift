@@ -209,7 +209,9 @@ struct QueueClearCommand: RouterVerb {
 
     func run(_ context: VerbContext) async throws -> Int32 {
         let editing = try await QueueEditing(context, target)
-        if all { try await context.confirmed("What plays in \(editing.target.label) will stop, and its queue be emptied") }
+        if all {
+            try await context.confirmed("What plays in \(editing.target.label) will stop, and its queue be emptied")
+        }
         return try await editing.edit(all ? .clear : .clearUpcoming, anyVersion: true) { after in
             all ? "The queue of \(editing.target.label) is empty" : "Nothing more is to come in \(editing.target.label)"
         }

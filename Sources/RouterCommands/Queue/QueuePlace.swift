@@ -46,7 +46,8 @@ struct QueuePlace {
         if titled.count == 1 { return titled.map(\.id) }
         guard titled.isEmpty else {
             throw RouterError(
-                .routeAmbiguous, "“\(word)” begins the titles of \(titled.count) items", hint: "Give the place in the list",
+                .routeAmbiguous, "“\(word)” begins the titles of \(titled.count) items",
+                hint: "Give the place in the list",
                 scope: .item, candidates: titled.prefix(10).map(\.title))
         }
         let near = NearNames.of(word, among: queue.items.prefix(1000).map(\.title))

@@ -174,7 +174,8 @@ extension PlayRecord: ListDisplayable {
 
     var row: [String] {
         let when = Date(timeIntervalSince1970: started)
-            .formatted(.iso8601.year().month().day().time(includingFractionalSeconds: false).timeZoneSeparator(.omitted))
+            .formatted(
+                .iso8601.year().month().day().time(includingFractionalSeconds: false).timeZoneSeparator(.omitted))
         return [
             when, item.title, item.metadata.artist ?? "", ClockTime.format(furthest), reason?.rawValue ?? "playing",
             rooms.joined(separator: ", "),

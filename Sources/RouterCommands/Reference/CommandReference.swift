@@ -82,7 +82,8 @@ enum CommandReference {
         guard let first = leaves.max(by: { $0.count < $1.count }) else { return [] }
         return first.filter { argument in
             argument.kind != .positional
-                && leaves.count { list in list.contains { $0.key == argument.key && $0.abstract == argument.abstract } } * 10
+                && leaves.count { list in list.contains { $0.key == argument.key && $0.abstract == argument.abstract } }
+                    * 10
                     > leaves.count * 8
         }
     }
@@ -104,7 +105,9 @@ enum CommandReference {
             let words = positional.map { $0.isOptional ? "[\($0.usage)]" : $0.usage }
             lines += ["`\((path + words + ["[options]"]).joined(separator: " "))`", ""]
         }
-        if let aliases = command.aliases, !aliases.isEmpty { lines += ["Also: `\(aliases.joined(separator: "`, `"))`", ""] }
+        if let aliases = command.aliases, !aliases.isEmpty {
+            lines += ["Also: `\(aliases.joined(separator: "`, `"))`", ""]
+        }
         if let usual = command.defaultSubcommand { lines += ["Without a verb: `\(usual)`", ""] }
         lines += code(command.discussion)
         let listed = positional + own.filter { $0.kind != .positional && !shared.contains($0.key) }

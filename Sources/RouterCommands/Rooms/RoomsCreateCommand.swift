@@ -74,7 +74,8 @@ struct RoomsCreateCommand: RouterVerb {
         let room = Room(
             name: name, aliases: alias, devices: devices, via: prefer,
             volumeLimit: volumeLimit.map { VolumePosition(percent: Double($0)) },
-            offsetMilliseconds: try offset.map(Self.milliseconds) ?? 0, quietHours: try quietHours.map { try QuietHours($0) },
+            offsetMilliseconds: try offset.map(Self.milliseconds) ?? 0,
+            quietHours: try quietHours.map { try QuietHours($0) },
             stored: true)
         let made = try await context.router.saveRoom(room, replacing: nil)
         try await RoomEdit(context: context).warnOfStrangers(in: made.devices)
@@ -90,7 +91,8 @@ struct RoomEdit {
     /// A room that a person made. Throws `configuration` for a device that is a room by itself.
     func made(_ name: String) async throws -> Room {
         let rooms = try await context.router.rooms(settle: false)
-        let room = try RoomMatcher(rooms: rooms, routes: try await context.router.routes(settle: false).routes).room(name)
+        let room = try RoomMatcher(rooms: rooms, routes: try await context.router.routes(settle: false).routes).room(
+            name)
         guard room.isMade else {
             throw RouterError(
                 .configuration, "\(room.name) is a device, and a room only by itself",

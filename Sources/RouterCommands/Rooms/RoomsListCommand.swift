@@ -76,10 +76,12 @@ extension Room: ListDisplayable {
         let there = routes.filter { self.routes.contains($0.id) }
         for route in there {
             lines.append(
-                "\(route.name): \(route.families.map(\.displayName).joined(separator: ", ")), \(route.presence.rawValue)")
+                "\(route.name): \(route.families.map(\.displayName).joined(separator: ", ")), \(route.presence.rawValue)"
+            )
         }
         if isMade, there.count < devices.count {
-            lines.append("\(Phrase.count(devices.count - there.count, "device", "devices")) of \(devices.count) not there")
+            lines.append(
+                "\(Phrase.count(devices.count - there.count, "device", "devices")) of \(devices.count) not there")
         }
         lines.append("played to by \(via == .auto ? "whatever fits" : via.rawValue)")
         if let volumeLimit { lines.append("never louder than \(volumeLimit.percent) %") }

@@ -76,7 +76,8 @@ struct TransferRun {
         let what = "“\(result.title)”"
         let place = "\(Phrase.list(result.to)) at \(ClockTime.format(result.position))"
         if request.preflight {
-            return result.losses.isEmpty ? "\(what) can go on in \(place); nothing is lost" : "\(what) can go on in \(place)"
+            return result.losses.isEmpty
+                ? "\(what) can go on in \(place); nothing is lost" : "\(what) can go on in \(place)"
         }
         switch request.kind {
         case .move: return "\(what) goes on in \(place)"
@@ -91,7 +92,8 @@ extension TransferResult: ListDisplayable {
     static var header: [String] { ["FROM", "TO", "TITLE", "AT", "BY", "LOSSES", "SESSION"] }
     var row: [String] {
         [
-            from.joined(separator: ", "), to.joined(separator: ", "), title, ClockTime.format(position), method.rawValue,
+            from.joined(separator: ", "), to.joined(separator: ", "), title, ClockTime.format(position),
+            method.rawValue,
             losses.joined(separator: ", "), session.id.rawValue,
         ]
     }

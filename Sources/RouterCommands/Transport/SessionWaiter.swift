@@ -37,7 +37,8 @@ struct SessionWaiter {
         if isMet(condition, before: before, now: now) {
             left[id] = nil
         } else if let now, now.connection == .failed {
-            throw now.error ?? RouterError(.routeLost, "the session failed", hint: "Run “router status”", scope: .session)
+            throw now.error
+                ?? RouterError(.routeLost, "the session failed", hint: "Run “router status”", scope: .session)
         } else if now == nil || now?.connection == .ended {
             throw RouterError(
                 .unavailable, "the session ended before it was “\(condition.rawValue)”",

@@ -110,7 +110,9 @@ struct StatusLines {
             parts.append(ClockTime.format(elapsed) + (length.map { "/" + ClockTime.format($0) } ?? " live"))
         }
         if let volume = session.shownVolume { parts.append(volume.muted ? "muted" : "volume \(volume.level.percent)") }
-        if let announcement = session.announcement, session.currentItem != nil { parts.append("announcing “\(announcement)”") }
+        if let announcement = session.announcement, session.currentItem != nil {
+            parts.append("announcing “\(announcement)”")
+        }
         if session.connection == .suspended { parts.append("connection lost, trying again") }
         if let next = session.nextItem { parts.append("next “\(next.title)”") }
         return parts
@@ -124,7 +126,8 @@ extension SessionSnapshot: ListDisplayable {
         let place = queue.items.firstIndex { $0.id == queue.current }.map { "\($0 + 1)/\(queue.items.count)" } ?? ""
         return [
             members.map(\.name).joined(separator: ", "), media.rawValue, currentItem?.title ?? "",
-            position.map(ClockTime.format) ?? "", place, shownVolume.map { String($0.level.percent) } ?? "", id.rawValue,
+            position.map(ClockTime.format) ?? "", place, shownVolume.map { String($0.level.percent) } ?? "",
+            id.rawValue,
         ]
     }
 

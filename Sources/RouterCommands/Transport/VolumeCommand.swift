@@ -28,7 +28,9 @@ struct VolumeCommand: RouterVerb {
     func validate() throws {
         let change = try level.map(VolumeSetting.init)
         guard let fade else { return }
-        guard case .level? = change else { throw ValidationError("--fade needs a level to go to: router volume 10 --fade 30s.") }
+        guard case .level? = change else {
+            throw ValidationError("--fade needs a level to go to: router volume 10 --fade 30s.")
+        }
         guard fade.seconds <= 3600 else { throw ValidationError("A fade takes an hour at most.") }
     }
 
@@ -53,7 +55,9 @@ struct VolumeCommand: RouterVerb {
 
     private func show(_ targets: [SessionTarget], _ context: VerbContext) throws -> Int32 {
         let rooms = targets.flatMap { target in
-            target.session.members.filter { target.rooms?.contains($0.name) ?? true }.map { RoomVolume($0, target.session) }
+            target.session.members.filter { target.rooms?.contains($0.name) ?? true }.map {
+                RoomVolume($0, target.session)
+            }
         }
         try context.renderer.render(rooms, on: context.console)
         return 0

@@ -1,0 +1,172 @@
+import ArgumentParser
+import Foundation
+import RouteModel
+import Testing
+
+@testable import RouterCommands
+
+@Suite("What is typed: dashes, times, templates, settings")
+struct CommandWordsTests {
+    @Test(
+        "values that begin with a dash are values where a verb takes them, and what is no number stays a flag",
+        arguments: [
+            (["volume", "-5"], ["volume", "−5"]), (["seek", "-10s", "-r", "Den"], ["seek", "−10s", "-r", "Den"]),
+            (["volume", "-q"], ["volume", "-q"]), (["play", "-5"], ["play", "-5"]),
+            (["volume", "--", "-5"], ["volume", "--", "-5"]), (["pause", "--wait"], ["pause", "--wait=observed"]),
+            (["pause", "--wait", "paused"], ["pause", "--wait", "paused"]), ([], []),
+        ])
+    func complete(_ words: [String], _ completed: [String]) {
+        #expect(CommandWords.complete(words) == completed)
+    }
+
+    @Test("a first word that is no command is told with what is near")
+    func unknown() {
+        let names = RouterProgram.commandNames
+        #expect(CommandWords.unknownCommand(["pley"], among: names)?.message.contains("did you mean “play”") == true)
+        #expect(CommandWords.unknownCommand(["frobnicate"], among: names)?.hint != nil)
+        for words in [["play"], ["previous"], ["--help"], [], ["help"]] {
+            #expect(CommandWords.unknownCommand(words, among: names) == nil)
+        }
+    }
+
+    @Test(
+        "lengths of time",
+        arguments: [
+            ("500ms", 0.5), ("10s", 10), ("2m", 120), ("1h", 3600), ("7", 7), ("1.5s", 1.5), ("0", nil), ("-1s", nil),
+            ("s", nil), ("25h", nil), ("1e3", nil), ("", nil), ("10 s", nil),
+        ])
+    func delays(_ text: String, _ seconds: Double?) {
+        #expect(Delay(argument: text)?.seconds == seconds)
+    }
+
+    @Test("a template shows fields as it says, and tells what is wrong with it")
+    func templates() throws {
+        let values: [String: OutputValue] = [
+            "a": .number(83.4), "b": .text("x\u{1b}y"), "c": .list([.text("1"), .integer(2)]), "d": .number(0.455),
+        ]
+        func line(_ template: String) throws -> String {
+            try OutputTemplate(template).line { values[$0] ?? .null }
+        }
+        #expect(try line("{{a|time}} {{ b }}|{{c}}|{{none}}|{{d|percent}}") == "1:23 x y|1, 2||46")
+        #expect(try line("{{c|json}}\\t{{b|upper}}\\n") == "[\"1\",2]\tX Y\n")
+        #expect(try line("no field }} {") == "no field }} {")
+        for wrong in ["{{a", "{{}}", "{{a|b}}", "{{ |time}}"] {
+            #expect(throws: OutputTemplate.Problem.self) { try OutputTemplate(wrong) }
+        }
+    }
+
+    @Test(
+        "YAML that every reader takes for what it is",
+        arguments: [
+            (OutputValue.text("Kitchen"), "Kitchen"), (.text("no"), "\"no\""), (.text("1:30"), "\"1:30\""),
+            (.text(""), "\"\""), (.text("a: b"), "\"a: b\""), (.text("# x"), "\"# x\""), (.text("0x1F"), "\"0x1F\""),
+            (.text("Küche"), "\"Küche\""), (.text("a\nb"), "\"a\\nb\""), (.null, "null"), (.boolean(true), "true"),
+            (.integer(3), "3"), (.list([]), "[]"), (.object([:]), "{}"), (.text("trailing "), "\"trailing \""),
+        ])
+    func scalars(_ value: OutputValue, _ text: String) { #expect(YAMLText.lines(value) == [text]) }
+
+    @Test("YAML of lists and objects in each other")
+    func blocks() {
+        let value = OutputValue.list([
+            .object(["b": .list([.integer(1), .object(["c": .null])]), "a": .text("x")]),
+            .list([.integer(1), .integer(2)]),
+        ])
+        #expect(
+            YAMLText.lines(value) == ["- a: x", "  b:", "    - 1", "    - c: null", "- - 1", "  - 2"])
+    }
+
+    @Test("numbers of nanoseconds keep every digit")
+    func digits() throws {
+        let value = try OutputValue(of: ["now": Int64(1_234_567_890_123_456_789)])
+        #expect(value == .object(["now": .integer(1_234_567_890_123_456_789)]))
+        #expect(value.value(at: ["now"])?.line == "1234567890123456789" && value.value(at: ["then"]) == nil)
+    }
+
+    @Test(
+        "one setting is changed in the file, and the rest stays as it was written",
+        arguments: [
+            (["name"], "House", "version: 1\n", "version: 1\nname: House\n"),
+            (
+                ["name"], "House", "version: 1\nname: old # mine\nrooms: []\n",
+                "version: 1\nname: House # mine\nrooms: []\n"
+            ),
+            (["name"], nil, "version: 1\nname: old\n# end\n", "version: 1\n# end\n"),
+            (["media", "port"], "80", "version: 1\n", "version: 1\nmedia:\n  port: 80\n"),
+            (
+                ["media", "port"], "80", "media:\n    # why\n    ffmpeg: x\n\n# rooms\nrooms: []\n",
+                "media:\n    # why\n    ffmpeg: x\n    port: 80\n\n# rooms\nrooms: []\n"
+            ),
+            (["media", "port"], "80", "media:\n  port: 70\nname: port: 1\n", "media:\n  port: 80\nname: port: 1\n"),
+            (
+                ["name"], "House", "rooms:\n- name: Den\n  devices: [x]\n",
+                "rooms:\n- name: Den\n  devices: [x]\nname: House\n"
+            ),
+        ] as [([String], String?, String, String)])
+    func settings(_ keys: [String], _ value: String?, _ before: String, _ after: String) {
+        #expect(ConfigurationFile.changed(before, keys, value) == after)
+    }
+
+    @Test("config set writes a valid file with 0600, and leaves it alone where it would not be valid")
+    func configurationFile() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("config-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("router/config.yaml").path
+        let file = ConfigurationFile(path: path)
+        try file.set(.defaultRoom, to: "Living Room")
+        try file.set(.mediaPort, to: "7800")
+        #expect(
+            try String(contentsOfFile: path, encoding: .utf8)
+                == "version: 1\ndefault_room: Living Room\nmedia:\n  port: 7800\n")
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        let error = #expect(throws: RouterError.self) { try file.set(.mediaPort, to: "loud") }
+        #expect(error?.code == .configuration && error?.message.hasPrefix(path + ":") == true)
+        #expect(try String(contentsOfFile: path, encoding: .utf8).contains("port: 7800"))
+        try file.set(.defaultRoom, to: "")
+        #expect(try !String(contentsOfFile: path, encoding: .utf8).contains("default_room"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/router") == ["config.yaml"])
+    }
+
+    @Test("names that were seen are kept for the shell, and rubbish is no names")
+    func cache() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("cache-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let cache = CompletionCache(path: folder.appendingPathComponent("router/names.json").path)
+        #expect(cache.words(.rooms).isEmpty)
+        cache.remember(rooms: SampleHouse.rooms)
+        cache.remember(devices: SampleHouse.routes)
+        #expect(cache.words(.rooms) == ["Kitchen", "Kids", "Den", "Upstairs", "up"])
+        #expect(cache.words(.devices) == ["Kitchen", "Kids", "Den"])
+        try Data("[1".utf8).write(to: URL(fileURLWithPath: cache.path))
+        #expect(cache.words(.rooms).isEmpty)
+    }
+
+    @Test("nobody listens at a file, at a path that is too long, or at none")
+    func sockets() {
+        for path in ["/", "/dev/null", "/nonexistent/router.sock", String(repeating: "x", count: 300)] {
+            #expect(UnixSocket.listener(at: path) == nil)
+        }
+    }
+
+    @Test("a device or a configuration of one's own is nothing for a daemon; a host is")
+    func sides() throws {
+        for words in [["--device", "cast://h"], ["--config", "/x"], []] {
+            let environment = ["XDG_RUNTIME_DIR": "/nonexistent"]
+            guard case .here = RouterConnection.side(try GlobalOptions.parse(words), environment: environment) else {
+                Issue.record("\(words) went to a daemon")
+                continue
+            }
+        }
+        if case .here = RouterConnection.side(try GlobalOptions.parse(["--host", "nas"]), environment: [:]) {
+            Issue.record("--host was passed over")
+        }
+    }
+
+    @Test(
+        "router api: the path as it is asked for",
+        arguments: [
+            ("rooms", "/api/v1/rooms"), ("/rooms", "/api/v1/rooms"), ("/api/v1/rooms", "/api/v1/rooms"),
+            ("/metrics", "/metrics"),
+        ])
+    func paths(_ path: String, _ full: String) { #expect(APICommand.fullPath(path) == full) }
+}

@@ -1,0 +1,253 @@
+import ArgumentParser
+import Foundation
+import RouteModel
+import Testing
+
+@testable import RouterCommands
+
+@Suite("R2 CLI rooms, groups, transfer, announce, pairing, sessions")
+struct HouseVerbTests {
+    private let script = SampleHouse.script()
+
+    @Test("rooms are listed and shown; an empty list says why")
+    func rooms() async throws {
+        let plain = try await VerbRun(["rooms", "-o", "plain"], script)
+        #expect(
+            plain.output == [
+                "Kitchen\tthis device\tauto\tready\t", "Kids\tthis device\tauto\tready\t",
+                "Den\tthis device\tauto\tready\t", "Upstairs\tKids, Attic\tauto\t1 of 2 there\tup",
+            ])
+        #expect(try await VerbRun(["rooms", "list", "-o", "json"], script).decoded([Room].self) == SampleHouse.rooms)
+        let shown = try await VerbRun(["rooms", "show", "kitchen"], script)
+        #expect(shown.output.first == "Kitchen" && shown.output.last == "  playing “Blue”")
+        let empty = try await VerbRun(["rooms"])
+        #expect(empty.status == 0 && empty.output.isEmpty && empty.errors.contains { $0.contains("hint:") })
+        #expect(try await VerbRun(["rooms", "show", "Kitchn"], script).status == 3)
+    }
+
+    @Test("a room is made with all that it can have")
+    func create() async throws {
+        let run = try await VerbRun(
+            [
+                "rooms", "create", "Ground Floor", "Kitchen", "Hall", "--alias", "down", "--prefer", "airplay",
+                "--volume-limit", "60", "--offset", "-20ms", "--quiet-hours", "22:00-07:00 at 30 %",
+            ], script)
+        #expect(run.status == 0, "\(run.errors)")
+        let room = try #require(run.router.savedRooms.first)
+        #expect(room.0.name == "Ground Floor" && room.0.devices == ["Kitchen", "Hall"] && room.replacing == nil)
+        #expect(room.0.aliases == ["down"] && room.0.via == .airplay && room.0.volumeLimit?.percent == 60)
+        #expect(room.0.offsetMilliseconds == -20)
+        #expect(room.0.quietHours == QuietHours(from: 1320, to: 420, limit: VolumePosition(0.3)))
+        #expect(run.output == ["Made the room Ground Floor of Kitchen and Hall"])
+        #expect(run.errors.contains { $0.contains("no device called “Hall” is there now") })
+        #expect(try await VerbRun(["rooms", "create", "upstairs", "Den"], script).status == 78)
+        for words in [
+            ["@x", "Den"], ["X"], ["X", "Den", "--offset", "20"], ["X", "Den", "--quiet-hours", "late"],
+            ["X", "Den", "--volume-limit", "101"],
+        ] {
+            #expect(throws: (any Error).self) {
+                try RouterCommand.parseAsRoot(CommandWords.complete(["rooms", "create"] + words))
+            }
+        }
+    }
+
+    @Test("a room that was made is changed; a device, and a room of the file, are not")
+    func change() async throws {
+        let added = try await VerbRun(["rooms", "add", "up", "Den"], script)
+        #expect(added.router.savedRooms.first?.0.devices == ["Kids", "Attic", "Den"])
+        #expect(added.router.savedRooms.first?.replacing == "Upstairs")
+        let less = try await VerbRun(["rooms", "remove", "Upstairs", "attic"], script)
+        #expect(less.router.savedRooms.first?.0.devices == ["Kids"] && less.output == ["Upstairs is Kids now"])
+        #expect(try await VerbRun(["rooms", "remove", "Upstairs", "Kids", "Attic"], script).status == 78)
+        #expect(try await VerbRun(["rooms", "remove", "Upstairs", "Den"], script).status == 3)
+        #expect(try await VerbRun(["rooms", "remove", "Upstairs"], script).status == 64)
+        #expect(try await VerbRun(["rooms", "remove", "Upstairs", "--yes"], script).router.removed == ["Upstairs"])
+        #expect(
+            try await VerbRun(["rooms", "prefer", "Upstairs", "cast"], script).router.savedRooms.first?.0.via == .cast)
+        let renamed = try await VerbRun(["rooms", "rename", "Upstairs", "Attic"], script)
+        #expect(
+            renamed.router.savedRooms.first?.0.name == "Attic"
+                && renamed.router.savedRooms.first?.replacing == "Upstairs")
+        let device = try await VerbRun(["rooms", "rename", "Den", "Study"], script)
+        #expect(device.status == 78 && device.errors.last?.contains("rooms create") == true)
+        var file = script
+        file.rooms[3].stored = nil
+        file.rooms[3].configured = true
+        let configured = try await VerbRun(["rooms", "prefer", "Upstairs", "cast"], file)
+        #expect(configured.status == 78 && configured.errors[0].contains("configuration file"))
+    }
+
+    @Test("groups are made of rooms that are there, changed and dissolved")
+    func groups() async throws {
+        #expect(try await VerbRun(["group"], script).output == ["GROUP  ROOMS      TRIMS", "upper  Kids, Den  Den 50"])
+        let made = try await VerbRun(["group", "create", "all", "kitchen", "De"], script)
+        #expect(made.output == ["Made the group all of Kitchen and Den"])
+        #expect(try await VerbRun(["group", "create", "Upper", "Den"], script).status == 78)
+        #expect(try await VerbRun(["group", "create", "new", "Cellar"], script).status == 3)
+        #expect(
+            try await VerbRun(["group", "add", "upper", "Kitchen"], script).output == [
+                "upper is Kids, Den and Kitchen now"
+            ])
+        #expect(try await VerbRun(["group", "remove", "upper", "den"], script).output == ["upper is Kids now"])
+        #expect(try await VerbRun(["group", "remove", "upper", "den", "kids"], script).status == 78)
+        #expect(try await VerbRun(["group", "dissolve", "upper"], script).status == 64)
+        #expect(try await VerbRun(["group", "dissolve", "upper", "--yes"], script).router.removed == ["upper"])
+    }
+
+    @Test("a group's volume is the master where it plays alone, and each room by its trim elsewhere")
+    func groupVolume() async throws {
+        let alone = SampleHouse.script([SampleHouse.session("se-1", ["Kids", "Den"])])
+        #expect(
+            try await VerbRun(["group", "volume", "upper", "40"], alone).router.commands.map(\.command)
+                == [.setVolume(VolumePosition(0.4), room: nil)])
+        let mixed = SampleHouse.script([SampleHouse.session("se-1", ["Kitchen", "Kids", "Den"])])
+        #expect(
+            try await VerbRun(["group", "volume", "upper", "40"], mixed).router.commands.map(\.command)
+                == [.setVolume(VolumePosition(0.4), room: "Kids"), .setVolume(VolumePosition(0.2), room: "Den")])
+        #expect(
+            try await VerbRun(["group", "trim", "upper", "Den", "60"], alone).router.commands.map(\.command)
+                == [.trim(0.6, room: "Den")])
+        #expect(try await VerbRun(["group", "trim", "upper", "Den", "60"], script).router.commands.isEmpty)
+        #expect(try await VerbRun(["group", "volume", "upper", "40"], script).status == 3)
+    }
+
+    private static func transferred(_ losses: [String] = []) -> TransferResult {
+        TransferResult(
+            from: ["Kitchen"], to: ["Den"], method: .load, title: "Blue", position: MediaTime(seconds: 83),
+            losses: losses, session: SampleHouse.session("se-1", ["Den"]))
+    }
+
+    @Test(
+        "C6 each kind of transfer",
+        arguments: [
+            ([], TransferRequest.Kind.move, "“Blue” goes on in Den at 1:23"),
+            (["--expand"], .expand, "“Blue” plays in Den at 1:23"),
+            (["--shrink"], .shrink, "“Blue” plays on in Den at 1:23"),
+            (["--copy"], .copy, "“Blue” plays in Den at 1:23 by itself"),
+        ])
+    func transfer(_ words: [String], _ kind: TransferRequest.Kind, _ said: String) async throws {
+        var script = script
+        script.transferred = .success(Self.transferred())
+        let run = try await VerbRun(["transfer", "Den"] + words, script)
+        #expect(run.status == 0 && run.output == [said])
+        #expect(run.router.transfers == [TransferRequest(kind, session: SessionID(rawValue: "se-1"), rooms: ["Den"])])
+    }
+
+    @Test("C6 losses are told; a preflight does nothing else")
+    func losses() async throws {
+        var script = script
+        script.transferred = .success(Self.transferred(["no subtitles"]))
+        let run = try await VerbRun(["transfer", "@group:upper", "--preflight"], script)
+        #expect(run.router.transfers.first?.preflight == true && run.router.transfers.first?.rooms == ["Kids", "Den"])
+        #expect(run.errors == ["note: in Den: no subtitles"] && run.output == ["“Blue” can go on in Den at 1:23"])
+        #expect(
+            try await VerbRun(["transfer", "Den", "-o", "json"], script).decoded(TransferResult.self)
+                == Self.transferred(["no subtitles"]))
+        #expect(throws: (any Error).self) { try RouterCommand.parseAsRoot(["transfer", "Den", "--copy", "--expand"]) }
+        #expect(throws: (any Error).self) { try RouterCommand.parseAsRoot(["transfer"]) }
+    }
+
+    @Test("an announcement says room by room what came of it")
+    func announce() async throws {
+        var script = script
+        script.announced = .success(
+            AnnounceReport(
+                title: "gong",
+                rooms: [
+                    .init(room: "Kitchen", said: true, restored: .resumed),
+                    .init(room: "Den", said: true, restored: .nothing),
+                ]))
+        let run = try await VerbRun(
+            ["announce", "gong.wav", "--on", "@all", "--volume", "40", "--priority", "low", "--deadline", "20s"], script
+        )
+        #expect(
+            run.output == ["Kitchen: said “gong”; what played plays on", "Den: said “gong”; nothing played there"])
+        let request = try #require(run.router.announcements.first)
+        #expect(request.rooms == ["Kitchen", "Kids", "Den", "Upstairs"] && request.volume?.percent == 40)
+        #expect(request.priority == .low && request.deadline == MediaTime(seconds: 20))
+        script.announced = .success(
+            AnnounceReport(
+                title: "gong",
+                rooms: [
+                    .init(room: "Kitchen", said: true, restored: .resumed),
+                    .init(room: "Den", said: false, restored: .nothing, error: RouterError(.routeLost, "gone")),
+                ]))
+        let partial = try await VerbRun(["announce", "gong.wav"], script)
+        #expect(partial.status == 8 && partial.errors.contains { $0.contains("gone") })
+        #expect(throws: (any Error).self) { try RouterCommand.parseAsRoot(["announce", "a", "--deadline", "11m"]) }
+    }
+
+    @Test("R6 a pairing that one begins and another finishes")
+    func pairing() async throws {
+        var script = script
+        script.pairing = PairingProgress(id: "pr-1", device: "TV", kind: .pin, state: .waiting, prompt: "Look at TV")
+        let begun = try await VerbRun(["pair", "start", "TV"], script)
+        #expect(begun.output == ["pr-1"] && begun.errors[0] == "Look at TV")
+        #expect(begun.errors[1].contains("router pair finish pr-1"))
+        script.codes = [.success(PairingProgress(id: "pr-1", device: "TV", kind: .pin, state: .done, prompt: "Paired"))]
+        let done = try await VerbRun(["pair", "finish", "pr-1", " 1234 "], script)
+        #expect(done.output == ["TV knows this router now"] && done.router.given == ["1234"])
+        script.codes = [.failure(RouterError(.authFailed, "wrong", hint: "Begin again"))]
+        #expect(try await VerbRun(["pair", "finish", "pr-1", "1"], script).status == 4)
+        #expect(try await VerbRun(["pair", "finish", "pr-1", "--cancel"], script).router.cancelled == 1)
+        #expect(try await VerbRun(["pair", "remove", "TV"], script).status == 64)
+        #expect(try await VerbRun(["pair", "remove", "TV", "--yes"], script).router.removed == ["TV"])
+    }
+
+    @Test("C5 sessions that play and those that were cut short are listed together, shown and ended")
+    func sessions() async throws {
+        var script = script
+        script.left = [
+            RejoinableSession(
+                id: SessionID(rawValue: "se-9"), rooms: ["Den"], queue: script.sessions[0].queue,
+                position: MediaTime(seconds: 5), playing: false)
+        ]
+        #expect(try await VerbRun(["session", "list", "-q"], script).output == ["se-1", "se-9"])
+        #expect(
+            try await VerbRun(["session", "-o", "plain"], script).output == [
+                "se-1\tKitchen\tBlue\t0:10\t1/3\tplaying", "se-9\tDen\tBlue\t0:05\t1/3\twas paused",
+            ])
+        #expect(try await VerbRun(["session", "show"], script).output.last == "  session se-1")
+        #expect(
+            try await VerbRun(["session", "show", "-o", "json"], script).decoded(SessionSnapshot.self)
+                == script.sessions[0])
+        script.played = .success(SampleHouse.session("se-9", ["Den"]))
+        #expect(try await VerbRun(["session", "join"], script).router.rejoined == [SessionID(rawValue: "se-9")])
+        let ended = try await VerbRun(["session", "end", "se-9", "--forget"], script)
+        #expect(ended.router.ended.map(\.0.rawValue) == ["se-9"] && ended.router.ended.map(\.1) == [.leave])
+        #expect(try await VerbRun(["session", "end"], script).status == 3)
+    }
+
+    @Test("with a daemon, play returns once it plays, and a bare play goes on with what is paused")
+    func play() async throws {
+        var script = script
+        var session = SampleHouse.session("se-3", ["Kitchen", "Den"])
+        session.members[1].protocol = .cast
+        script.played = .success(session)
+        let run = try await VerbRun(
+            ["play", "a.flac", "-r", "Kitchen", "--on", "@group:upper", "--context", "--on-failure", "retry=2"], script)
+        #expect(run.output == ["Playing “Blue” by Joni in Kitchen (AirPlay 1 (RAOP)) and Den (Google Cast)"])
+        let request = try #require(run.router.requests.first)
+        #expect(
+            request.rooms == ["Kitchen", "Kids", "Den"] && request.context == true && request.failurePolicy == .retry(2)
+        )
+        #expect(try await VerbRun(["play", "a"], script, defaultRoom: "Den").router.requests.first?.rooms == ["Den"])
+        session.members[1].error = RouterError(.routeLost, "gone")
+        script.played = .success(session)
+        let partial = try await VerbRun(["play", "a"], script)
+        #expect(partial.status == 8 && partial.errors == ["Kitchen: played", "Den: failed: gone"])
+        #expect(throws: (any Error).self) { try RouterCommand.parseAsRoot(["play", "a", "--saved", "b"]) }
+    }
+
+    @Test("devices: one is shown with all that it can do")
+    func devices() async throws {
+        let shown = try await VerbRun(["devices", "show", "kitchen"], script)
+        #expect(shown.output.first == "Kitchen  rt-kitchen" && shown.output.last == "  in time with others: none")
+        #expect(
+            try await VerbRun(["devices", "show", "Kitchen", "-o", "json"], script).decoded(Route.self)
+                == SampleHouse.routes[0])
+        #expect(try await VerbRun(["devices", "show", "Cellar"], script).status == 3)
+        let listed = try await VerbRun(["devices", "--fields", "name,presence", "-o", "yaml"], script)
+        #expect(listed.output.prefix(2) == ["- name: Kitchen", "  presence: present"])
+    }
+}
