@@ -264,7 +264,7 @@ extension QueueEdit {
         case .append(let what): .append(try change(what))
         case .insert(let what, let before): .insert(try change(what), before: before)
         case .replaceUpcoming(let what): .replaceUpcoming(try change(what))
-        case .move, .remove, .clearUpcoming, .clear, .undo, .failurePolicy: self
+        case .move, .remove, .clearUpcoming, .clear, .undo, .failurePolicy, .settings: self
         }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import MPRISBridge
+import Media
 import RouteBackend
 import RouteModel
 import SceneScript
@@ -26,7 +27,8 @@ struct ServiceParts: Sendable {
                 artFolder: setup.storePath.map {
                     URL(fileURLWithPath: $0).deletingLastPathComponent().appending(path: "art").path
                 }, now: { composition.clock.now() },
-                picture: { await composition.media.artwork($0.source, within: .display)?.bytes }, notice: { setup.say($0) })
+                picture: { await composition.media.artwork($0.source, within: .display)?.bytes },
+                notice: { setup.say($0) })
             return ServiceParts(
                 scenes: host,
                 jobs: [
