@@ -141,11 +141,7 @@ enum DaemonBenchmarks {
     }
 
     private static func contains(_ bytes: [UInt8], _ wanted: [UInt8]) -> Bool {
-        bytes.withUnsafeBytes { all in
-            wanted.withUnsafeBytes { part in
-                memmem(all.baseAddress, all.count, part.baseAddress, part.count) != nil
-            }
-        }
+        Data(bytes).range(of: Data(wanted)) != nil
     }
 
     private static func connected(_ path: String) throws -> Int32 {
