@@ -343,7 +343,7 @@ extension PlaybackSession {
         guard before != volume || volumes.trims[index] == nil else { return }
         members[index].volume = volume
         if before?.level != volume.level || volumes.trims[index] == nil {
-            if started { endFade() }
+            if started, before != nil { endFade() }
             volumes.set(volume.level, of: index)
         }
         guard started else { return }
@@ -443,7 +443,11 @@ extension PlaybackSession {
                 volumes.set(limited(level, index), of: index)
             }
         }
-        if let limit = limit(of: index), target == nil, let reported = members[index].latest.volume,
+        // Its news may not have been taken up yet, and who steps it at once is to find it.
+        var reported = members[index].latest.volume
+        if reported == nil { reported = await current(of: session)?.volume }
+        if let reported, target == nil, members[index].volume == nil { await heardVolume(reported, of: index) }
+        if let limit = limit(of: index), target == nil, let reported = members[index].volume ?? reported,
             reported.level > limit
         {
             target = VolumeState(level: limit, muted: reported.muted)
