@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import RouteModel
+import RouterAPI
 import RouterDaemon
 import SceneScript
 
