@@ -115,6 +115,11 @@ struct SceneCommandTests {
         #expect(list.output == "short\n")
         let unknown = try await RouterProcess.run(["scene", "run", "shorts"], environment: home.environment)
         #expect(unknown.status == 3 && unknown.errors.contains("Did you mean “short”?"), "\(unknown.errors)")
+        for arguments in [["scene", "capture"], ["scene", "list", "--runs"]] {
+            let alone = try await RouterProcess.run(
+                arguments, environment: home.environment.merging(["XDG_RUNTIME_DIR": home.folder.path]) { $1 })
+            #expect(alone.status == 7 && alone.errors.contains("no daemon is running here"), "\(alone.errors)")
+        }
         await speaker.stop()
     }
 

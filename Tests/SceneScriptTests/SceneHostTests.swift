@@ -124,6 +124,20 @@ import Testing
         }
     }
 
+    @Test("R4 an announcement waits for no other scene, and takes nothing over from it") func announces() async throws {
+        let rig = SceneRig()
+        try await rig.run {
+            let first = try await rig.start(kitchenScene(Self.long))
+            try await started(rig, first, "steps[1]")
+            let bell = try await rig.start(
+                kitchenScene("- {announce: bell.wav, target: kitchen}", head: "when_busy: refuse\n"))
+            #expect(try await eventually { try await rig.host.sceneRun(bell.id).state == .done })
+            #expect(try await rig.host.sceneRun(first.id).state == .running)
+            let ended = try await rig.ended(first, step: 10)
+            #expect(ended.steps.map(\.result) == [.done, .done, .done])
+        }
+    }
+
     @Test("R4 a scene that does not wait is refused while another holds its room") func refused() async throws {
         let rig = SceneRig()
         try await rig.run {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import RouteModel
+import RouterAPI
 import RouterDaemon
 import SceneScript
 
@@ -143,9 +144,7 @@ struct SceneListCommand: AsyncParsableCommand {
     func run() async throws {
         try await reporting(options) {
             if runs {
-                let runs = try await SceneConnection.run(options, discovers: false) { _, scenes, _ in
-                    try await scenes.sceneRuns()
-                }
+                let runs = try await RouterConnection.daemon(options) { _, daemon in try await daemon.sceneRuns() }
                 if runs.isEmpty, options.speaks { options.console.err("No scene has run.") }
                 try options.renderer.render(runs, on: options.console)
                 return 0
@@ -172,7 +171,7 @@ struct SceneCaptureCommand: AsyncParsableCommand {
         commandName: "capture",
         abstract: "Print what plays now as a scene that makes it so again.",
         discussion: """
-            With rooms, queue, position, volumes and whether it is paused.
+            With rooms, queue, position, volumes and whether it is paused. It needs the daemon.
 
               router scene capture > evening.yaml
               router scene capture --name Evening Kitchen
@@ -188,8 +187,9 @@ struct SceneCaptureCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await reporting(options) {
-            let text = try await SceneConnection.run(options) { router, _, _ in
-                try await SceneCapture.capture(router, name: name, rooms: rooms)
+            // What a command plays in its own process ends with it: only a daemon has something to capture.
+            let text = try await RouterConnection.daemon(options) { _, daemon in
+                try await SceneCapture.capture(daemon, name: name, rooms: rooms)
             }
             options.console.raw(text)
             return 0

@@ -27,7 +27,8 @@ enum SceneConnection {
     ) async throws -> Value {
         let host = SceneHost(
             router: router, schedules: storePath.map { FileScheduleStore(besideStore: $0) }, keepsTime: false,
-            tell: { say($0) })
+            // What a step says is in its line of the report.
+            tell: { if $0.severity != .info { say($0) } })
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await host.run() }
             let result: Result<Value, any Error>

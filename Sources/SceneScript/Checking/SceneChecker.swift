@@ -8,7 +8,7 @@ public struct SceneCheck: Sendable {
     public var diagnostics: [SceneDiagnostic]
     /// What it would do; nil where there are errors.
     public var plan: ScenePlan?
-    /// Rooms that it acts on, of those that are there; empty where no router was asked.
+    /// Rooms that it has to itself, of those that are there; empty where no router was asked.
     public var rooms: Set<String> = []
 }
 
@@ -102,7 +102,7 @@ private struct SceneVisit {
                 let resolution = try house.resolve(target)
                 place.resolved[target.name] = resolution
                 switch resolution {
-                case .places(let found, _): rooms.formUnion(found.map(\.name))
+                case .places: break
                 case .absent(let why):
                     tell(.warning, "absent", "\(why); its steps would be skipped", place, target.span, help: nil)
                 }
@@ -144,6 +144,7 @@ private struct SceneVisit {
             for warning in warnings {
                 tell(.warning, "capability", warning, place, step.span, help: "choose another room or another way")
             }
+            hold(step, place)
             media(step, place)
             call(step, place, depth: depth)
             for block in step.verb.blocks { look(at: block.steps, place, depth: depth + 1) }
@@ -154,6 +155,19 @@ private struct SceneVisit {
     private func places(_ step: SceneStep, _ place: Place) -> [SceneHouse.Place] {
         step.targets.flatMap { name -> [SceneHouse.Place] in
             if case .places(let places, _) = place.resolved[name] { places } else { [] }
+        }
+    }
+
+    /// The rooms that a step has to itself. An announcement comes over whatever plays, and leaves no trace.
+    private mutating func hold(_ step: SceneStep, _ place: Place) {
+        var names = step.targets
+        switch step.verb {
+        case .announce: return
+        case .group, .transfer: names += step.verb.otherTargets
+        default: break
+        }
+        for name in names {
+            if case .places(let places, _) = place.resolved[name] { rooms.formUnion(places.map(\.name)) }
         }
     }
 
