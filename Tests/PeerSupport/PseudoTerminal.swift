@@ -31,11 +31,12 @@ public final class PseudoTerminal: @unchecked Sendable {
     deinit { close() }
 
     public var screen: String {
-        ((try? String(contentsOfFile: screenPath, encoding: .utf8)) ?? "").replacing("\r", with: "")
+        ((try? String(contentsOfFile: screenPath, encoding: .utf8)) ?? "").replacing("\r\n", with: "\n")
     }
 
     /// Types a command and waits for its end: what it printed, and its exit status; nil where it does not end.
-    public func run(_ command: String, within limit: Duration = .seconds(60)) async -> (status: Int32, output: String)? {
+    public func run(_ command: String, within limit: Duration = .seconds(60)) async -> (status: Int32, output: String)?
+    {
         typed += 1
         let (begin, end) = ("@begin\(typed)@", "@end\(typed)@")
         // The marks are put together by the shell, so that the echo of what is typed does not hold them.

@@ -48,7 +48,10 @@ struct VolumeCommand: RouterVerb {
             },
             sentence: { report in
                 guard let volume = report.volume else { return "The volume of \(report.place) was set" }
-                if let fade { return "\(report.place) \(report.rooms.count > 1 ? "go" : "goes") to \(level) over \(ClockTime.words(fade.seconds))" }
+                if let fade {
+                    return
+                        "\(report.place) \(report.rooms.count > 1 ? "go" : "goes") to \(level) over \(ClockTime.words(fade.seconds))"
+                }
                 return "\(report.placeIs) \(report.muted == true ? "muted" : "at \(volume) %")"
             })
     }
