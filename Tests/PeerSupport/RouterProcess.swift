@@ -41,7 +41,11 @@ public final class RouterProcess: @unchecked Sendable {
         var variables = ProcessInfo.processInfo.environment
         variables["XDG_CONFIG_HOME"] = folder.appendingPathComponent("config").path
         variables["XDG_STATE_HOME"] = folder.appendingPathComponent("state").path
+        // No daemon but its own answers it.
+        variables["XDG_RUNTIME_DIR"] = folder.appendingPathComponent("run").path
+        variables["XDG_CACHE_HOME"] = folder.appendingPathComponent("cache").path
         variables["ROUTER_PASSWORD"] = nil
+        variables["ROUTER_ROOM"] = nil
         variables.merge(environment) { _, new in new }
         process.executableURL = URL(fileURLWithPath: Self.path)
         process.arguments = arguments

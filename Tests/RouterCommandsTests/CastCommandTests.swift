@@ -52,7 +52,7 @@ struct CastCommandTests {
             (["queue", "TV", "load"], "Say what"), (["queue", "TV", "dance"], "dance"),
             (["queue", "TV", "load", "u", "--first", "0"], "from 1"), (["volume", "TV", "101"], "0 to 100"),
             (["volume", "TV", "loud"], "0 to 100"), (["tracks", "TV", "--style", "big"], "fontScale=1.5"),
-            (["message", "TV", "urn:x-cast:a"], "json"), (["message", "TV", "n", "{}", "--wait", "-1"], "seconds"),
+            (["message", "TV", "urn:x-cast:a"], "json"), (["message", "TV", "n", "{}", "--listen", "-1"], "seconds"),
             (["apps", "TV"], "app-id"), (["transfer", "TV"], "to"), (["status"], "device"),
         ])
     func refused(arguments: [String], words: String) {

@@ -16,7 +16,8 @@ struct CommandTests {
             names
                 == [
                     "play", "pause", "toggle", "stop", "next", "prev", "seek", "volume", "status", "watch", "queue",
-                    "session", "transfer", "announce", "devices", "rooms", "group", "pair", "doctor", "cast", "daemon",
+                    "session", "transfer", "announce", "devices", "rooms", "group", "pair", "doctor", "scene",
+                    "schedule", "cast", "daemon",
                     "config", "api", "simulate", "demo", "completions",
                 ])
     }

@@ -9,9 +9,9 @@ struct CastMessageCommand: AsyncParsableCommand {
         discussion: """
               router cast message TV urn:x-cast:org.example.game '{"type":"start"}'
               router cast message TV urn:x-cast:org.example.game '{"type":"ping"}' \\
-                --app 0A1B2C3D --wait 2
+                --app 0A1B2C3D --listen 2
 
-            Nothing tells whether the app took it, unless it answers: --wait prints what comes.
+            Nothing tells whether the app took it, unless it answers: --listen prints what comes.
             """)
 
     @OptionGroup var target: CastTarget
@@ -26,19 +26,19 @@ struct CastMessageCommand: AsyncParsableCommand {
     var app: String?
 
     @Option(name: .long, help: "Print what comes back within so many seconds.")
-    var wait: Double = 0
+    var listen: Double = 0
 
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        guard (0...86_400).contains(wait) else { throw ValidationError("--wait takes seconds, 0 to 86400.") }
+        guard (0...86_400).contains(listen) else { throw ValidationError("--listen takes seconds, 0 to 86400.") }
     }
 
     func run() async throws {
         try await reporting(options) {
             let printer = CastChannelPrinter(options: options)
             try await target.control(options) {
-                try await $0.send(message, in: namespace, appID: app, wait: wait, heard: printer.print)
+                try await $0.send(message, in: namespace, appID: app, wait: listen, heard: printer.print)
             }
             return 0
         }

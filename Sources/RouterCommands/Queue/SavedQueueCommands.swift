@@ -173,9 +173,7 @@ extension PlayRecord: ListDisplayable {
     static var header: [String] { ["WHEN", "TITLE", "ARTIST", "HEARD", "ENDED", "ROOMS"] }
 
     var row: [String] {
-        let when = Date(timeIntervalSince1970: started)
-            .formatted(
-                .iso8601.year().month().day().time(includingFractionalSeconds: false).timeZoneSeparator(.omitted))
+        let when = Date(timeIntervalSince1970: started).formatted(.iso8601)
         return [
             when, item.title, item.metadata.artist ?? "", ClockTime.format(furthest), reason?.rawValue ?? "playing",
             rooms.joined(separator: ", "),

@@ -123,7 +123,9 @@ struct CommandPerformer {
             command: name, session: target.session.id, rooms: target.rooms ?? target.session.members.map(\.name),
             outcome: outcome.word, verified: outcome == .succeeded, title: (now ?? target.session).currentItem?.title,
             state: now?.media ?? .stopped, position: now?.position, error: outcome.error(name, target.label))
-        let member = target.rooms.flatMap { rooms in now?.members.first { rooms.contains($0.name) } }
+        // One room has a volume of its own; several together have the master.
+        let one = target.rooms.flatMap { $0.count == 1 && $0.count < target.session.members.count ? $0.first : nil }
+        let member = now?.members.first { $0.name == one }
         let volume = member?.volume ?? now?.shownVolume
         report.volume = volume?.level.percent
         report.muted = volume?.muted

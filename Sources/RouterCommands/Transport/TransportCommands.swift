@@ -21,6 +21,8 @@ extension TransportVerb {
 
 extension PerformedCommand {
     var place: String { Phrase.list(rooms) }
+    /// The room, or the rooms, with the verb that fits.
+    var placeIs: String { "\(place) \(rooms.count > 1 ? "are" : "is")" }
     var what: String { title.map { "“\($0)”" } ?? "what played" }
 }
 

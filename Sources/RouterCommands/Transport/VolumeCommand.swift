@@ -48,8 +48,11 @@ struct VolumeCommand: RouterVerb {
             },
             sentence: { report in
                 guard let volume = report.volume else { return "The volume of \(report.place) was set" }
-                if let fade { return "\(report.place) goes to \(level) over \(ClockTime.words(fade.seconds))" }
-                return "\(report.place) is \(report.muted == true ? "muted" : "at \(volume) %")"
+                if let fade {
+                    return
+                        "\(report.place) \(report.rooms.count > 1 ? "go" : "goes") to \(level) over \(ClockTime.words(fade.seconds))"
+                }
+                return "\(report.placeIs) \(report.muted == true ? "muted" : "at \(volume) %")"
             })
     }
 
