@@ -18,6 +18,8 @@ final class SchemaReader {
 
     private(set) var components: [String: JSONSchema] = [:]
     private var samples: [ObjectIdentifier: Any] = [:]
+    /// What is being read: a type that asks for itself would never end.
+    private var underWay: Set<ObjectIdentifier> = []
 
     func schema<Value: Decodable>(of type: Value.Type) throws -> JSONSchema { try sample(of: type).schema }
 
@@ -42,6 +44,10 @@ final class SchemaReader {
         if let value = samples[ObjectIdentifier(type)] as? Value {
             return Sample(schema: .reference(name), value: value)
         }
+        guard underWay.insert(ObjectIdentifier(type)).inserted else {
+            throw Unreadable(description: "\(type) asks for itself: give it a sample in SchemaTable")
+        }
+        defer { underWay.remove(ObjectIdentifier(type)) }
         let (schema, value) = try readComponent(type)
         // A type that is one bare value needs no name.
         guard let schema else { return try Sample(schema: bare(type), value: value) }

@@ -12,7 +12,7 @@ enum SchemaTable {
 
     static let samples = Dictionary(uniqueKeysWithValues: [
         entry("", .string(lengths: nil)), entry(true, .boolean), entry(0, .integer(nil)),
-        entry(Int64(0), .integer(nil)), entry(0.0, .number(nil)),
+        entry(Int64(0), .integer(nil)), entry(UInt32(0), .integer(nil)), entry(0.0, .number(nil)),
         entry(MediaTime.zero, .number(nil)), entry(VolumePosition(0), .number(0...1)),
         entry(
             MediaSource.url(""),
