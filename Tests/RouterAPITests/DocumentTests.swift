@@ -71,9 +71,8 @@ struct DocumentTests {
         for event in Samples.events {
             let schema = try #require(APIEvent.payloads.first { $0.name == event.name }).type
             let json = try JSONReader.read(Array(try APIJSON.encode(event.payload)))
-            #expect(
-                SchemaCheck(components: components).problem(json, try reader.schema(of: schema)) == nil, "\(event.name)"
-            )
+            let problem = SchemaCheck(components: components).problem(json, try reader.schema(of: schema))
+            #expect(problem == nil, "\(event.name): \(String(describing: problem))")
         }
     }
 }

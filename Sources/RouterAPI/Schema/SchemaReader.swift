@@ -195,6 +195,9 @@ private final class Reading: Decoder {
         func decodeIfPresent(_ type: Int64.Type, forKey key: Key) throws -> Int64? {
             try reading.read(type, key, required: false)
         }
+        func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) throws -> UInt32? {
+            try reading.read(type, key, required: false)
+        }
         func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type, forKey key: Key
         ) throws -> KeyedDecodingContainer<Nested> {

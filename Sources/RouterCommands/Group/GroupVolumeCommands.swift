@@ -28,7 +28,7 @@ struct GroupVolumeCommand: RouterVerb {
         let group = try await TargetFinder(context).group(name)
         let setting = try VolumeSetting(level)
         let targets = try await TargetFinder(context).sessions(
-            try TargetOptions.parse(["--on", "@group:\(group.name)"]))
+            TargetOptions(on: ["@group:\(group.name)"]))
         return try await CommandPerformer(context: context, name: "volume").perform(
             on: targets, { Self.commands(setting, group, $0) },
             sentence: { report in

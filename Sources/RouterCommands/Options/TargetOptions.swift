@@ -15,6 +15,14 @@ struct TargetOptions: ParsableArguments {
         completion: .custom { _, _, _ in await DynamicCompletion.selectors() })
     var on: [String] = []
 
+    init() {}
+
+    /// As though a person had named these. `parse` would not do: it traps for completions that wait.
+    init(on selectors: [String]) {
+        room = []
+        on = selectors
+    }
+
     /// All that were given, in order.
     var selectors: [String] { room + on }
 

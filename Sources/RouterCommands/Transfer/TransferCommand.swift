@@ -14,7 +14,7 @@ struct TransferCommand: RouterVerb {
               router transfer Kitchen Bath -r "Living Room"
               router transfer Bath --expand              there as well
               router transfer Bath --shrink              no longer there
-              router transfer Den --copy                 a second session, from the same place
+              router transfer Den --copy               a second session, from the same place
               router transfer Den --preflight            only tell what would be lost
             """)
     static let discovers = true
