@@ -22,7 +22,7 @@ extension PlaybackSession {
             case .seek(let time): try await seek(to: time)
             case .seekBy(let delta):
                 try await seek(to: (anchor?.position(at: clock.now()) ?? .zero) + delta)
-            case .fade(let level, let time, let room): try fade(to: level, over: time, room: room)
+            case .fade(let level, let time, let room): try await fade(to: level, over: time, room: room)
             case .setVolume(let level, let room):
                 try await setVolume(room: room) { _ in VolumeState(level: level) }
             case .stepVolume(let step, let room):

@@ -23,9 +23,10 @@ extension PlaybackSession {
 
         func instant(_ step: Int64) -> Int64 { begun + Int64(Double(nanoseconds) * Double(step) / Double(steps)) }
 
-        /// Whether a level that a device reports is one that it was told on the way.
-        func passes(_ level: VolumePosition) -> Bool {
-            level.value >= min(from, to) - Self.rounding && level.value <= max(from, to) + Self.rounding
+        /// Whether a level that a device reports can be one that it was told before this step: reports come late.
+        func hasPassed(_ level: VolumePosition, before step: Int64) -> Bool {
+            let last = step > 1 ? self.level(step - 1).value : from
+            return level.value >= min(from, last) - Self.rounding && level.value <= max(from, last) + Self.rounding
         }
 
         private static let rounding = 0.02
@@ -36,7 +37,7 @@ extension PlaybackSession {
     func endFade() { fadeNumber += 1 }
 
     /// Begins it; each step is a command of its own, so that others come in between.
-    func fade(to level: VolumePosition, over time: MediaTime, room: String?) throws -> CommandOutcome {
+    func fade(to level: VolumePosition, over time: MediaTime, room: String?) async throws -> CommandOutcome {
         guard (0...Self.longestFadeSeconds).contains(time.seconds) else {
             throw RouterError(
                 .unsupported, "a fade of \(Int(time.seconds.rounded())) s is out of range",
@@ -48,10 +49,15 @@ extension PlaybackSession {
         guard let firstAble = able.first else { throw fixedVolume(members[first]) }
         guard able.contains(where: { members[$0].volume != nil }) else { throw silentVolume(members[firstAble]) }
         endFade()
-        for index in able {
-            guard let volume = members[index].volume else { continue }
+        let number = fadeNumber
+        for index in wanted {
+            guard able.contains(index), let volume = members[index].volume else {
+                let refusal = able.contains(index) ? silentVolume(members[index]) : fixedVolume(members[index])
+                await notice(.warning, refusal.message, hint: refusal.hint, member: index)
+                continue
+            }
             let fade = Fade(
-                number: fadeNumber, route: members[index].route, from: volume.level.value,
+                number: number, route: members[index].route, from: volume.level.value,
                 to: members[index].limited(level).value, begun: clock.now(), nanoseconds: time.nanoseconds)
             guard fade.from != fade.to else { continue }
             jobs.add { [self] in await perform(fade) }
@@ -72,7 +78,8 @@ extension PlaybackSession {
     private func take(_ step: Int64, of fade: Fade) async -> Bool {
         guard !ended, !ending, fadeNumber == fade.number,
             let index = members.firstIndex(where: { $0.route == fade.route && $0.alive }),
-            let session = members[index].session, let now = members[index].volume, fade.passes(now.level)
+            let session = members[index].session, let now = members[index].volume,
+            fade.hasPassed(now.level, before: step)
         else { return false }
         let volume = VolumeState(level: fade.level(step), muted: now.muted)
         do {
