@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Sums up runs of the tests from the event streams that Swift Testing wrote.
 
-  summary.py count FILE...    prints the failures with what they said, then "passed failed skipped" as three numbers
+  summary.py count FILE... [--again FILE...]
+                              prints the failures with what they said, then "passed failed skipped" as three numbers
   summary.py skipped FILE...  prints a --filter pattern for each test that was skipped in all of the files
+  summary.py failed FILE...   prints a --filter pattern for each test that failed
 
 A test counts as passed when it passed in one run and failed in none: what a run skips for want of the lab, the run in
 the lab makes up for. A test that began and never ended has failed: its process crashed, or was ended for taking too long.
+A test that failed and passed in a run after --again counts as passed, and is named with what it said at first: sound in
+real time is also a test of how busy the machine is.
 """
 
 import json
@@ -86,17 +90,37 @@ def said(payload):
     return [where + " / ".join(m["text"] for m in payload.get("messages", []))]
 
 
+def pattern(test):
+    # Without the place in the source, which a filter does not know.
+    return "^" + re.escape(re.sub(r"/[^/]*\.swift:\d+:\d+$", "", test.id)) + "(/|$)"
+
+
 def main():
     action, paths = sys.argv[1], sys.argv[2:]
-    tests = {}
+    again = []
+    if "--again" in paths:
+        paths, again = paths[: paths.index("--again")], paths[paths.index("--again") + 1 :]
+    tests, second = {}, {}
     for path in paths:
         read(path, tests)
+    for path in again:
+        read(path, second)
+    for test in tests.values():
+        other = second.get(test.id)
+        if test.failed and other and other.passed and not other.failed:
+            test.failed, test.passed = False, True
+            print("at the second try: %s\n       %s" % (test.id, test.name))
+            for text in test.said[:4]:
+                print("       at first: " + text.replace("\n", "\n       "))
     failed = [t for t in tests.values() if t.failed]
     skipped = [t for t in tests.values() if not t.failed and not t.passed]
     if action == "skipped":
         for test in skipped:
-            # Without the place in the source, which a filter does not know.
-            print("^" + re.escape(re.sub(r"/[^/]*\.swift:\d+:\d+$", "", test.id)) + "(/|$)")
+            print(pattern(test))
+        return
+    if action == "failed":
+        for test in failed:
+            print(pattern(test))
         return
     # What is left for --long has a short form that ran; it is no test that could not be run.
     long_form = [t for t in skipped if any("ROUTER_LONG=1" in reason for reason in t.reasons)]

@@ -151,7 +151,10 @@ extension PlaybackSession {
 
     // MARK: Fade
 
-    func endFade() { fadeNumber += 1 }
+    func endFade() {
+        fadeNumber += 1
+        outsideFade = []
+    }
 
     func fade(to level: VolumePosition, over time: MediaTime, room: String?) async throws -> CommandOutcome {
         guard time >= .zero, time <= Self.longestFade else {
@@ -168,8 +171,21 @@ extension PlaybackSession {
             throw silentVolume(members[first])
         }
         guard time > .zero, begin != level else { return try await setVolume(level, room: room, from: .system) }
+        await tellFixed(wanted)
+        for index in able where members[index].volume == nil {
+            let refusal = silentVolume(members[index])
+            await notice(.warning, refusal.message, hint: refusal.hint, member: index)
+        }
         endFade()
-        let fade = Fade(number: fadeNumber, from: begin, to: level, begun: clock.now(), time: time, room: room)
+        var ways: [Int: Fade.Way] = [:]
+        for index in able {
+            guard let now = members[index].volume?.level else { continue }
+            let end = room == nil ? VolumePosition(level.value * (volumes.trims[index] ?? 1)) : level
+            ways[index] = Fade.Way(from: now, to: end)
+        }
+        let fade = Fade(
+            number: fadeNumber, way: Fade.Way(from: begin, to: level), ways: ways, begun: clock.now(), time: time,
+            room: room)
         jobs.add { [self] in await performFade(fade) }
         return .accepted
     }
@@ -177,23 +193,32 @@ extension PlaybackSession {
     private static let longestFade = MediaTime(seconds: 3600)
 
     private struct Fade: Sendable {
+        struct Way: Sendable {
+            var from: VolumePosition
+            var to: VolumePosition
+
+            /// - Parameter share: how much of it is done, 0 to 1.
+            func level(_ share: Double) -> VolumePosition {
+                share >= 1 ? to : VolumePosition(from.value + (to.value - from.value) * share)
+            }
+        }
+
         var number: Int
-        var from: VolumePosition
-        var to: VolumePosition
+        /// Of the master, or of the room that was named.
+        var way: Way
+        /// Of each room, should one of them go its own way.
+        var ways: [Int: Way]
         var begun: Int64
         var time: MediaTime
         var room: String?
 
         /// No finer than devices can, and no oftener than they like.
         var steps: Int64 {
-            let fine = Int64((abs(to.value - from.value) * 100).rounded(.up))
+            let fine = Int64((abs(way.to.value - way.from.value) * 100).rounded(.up))
             return max(1, min(fine, time.nanoseconds / 200_000_000))
         }
 
-        func level(_ step: Int64) -> VolumePosition {
-            step >= steps
-                ? to : VolumePosition(from.value + (to.value - from.value) * Double(step) / Double(steps))
-        }
+        func share(_ step: Int64) -> Double { Double(step) / Double(steps) }
 
         func instant(_ step: Int64) -> Int64 {
             begun + Int64(Double(time.nanoseconds) * Double(step) / Double(steps))
@@ -213,16 +238,19 @@ extension PlaybackSession {
     /// False once somebody has set a volume.
     private func take(_ step: Int64, of fade: Fade) async -> Bool {
         guard !ended, !ending, fadeNumber == fade.number else { return false }
-        let able = rooms(fade.room).filter { members[$0].volumeCanBeSet }
-        let level = fade.level(step)
-        if fade.room == nil {
-            volumes.setMaster(level)
+        let able = rooms(fade.room).filter { members[$0].volumeCanBeSet && !outsideFade.contains($0) }
+        guard !able.isEmpty else { return false }
+        let share = fade.share(step)
+        if fade.room == nil, outsideFade.isEmpty {
+            volumes.setMaster(fade.way.level(share))
             for index in able {
                 guard let target = volumes.level(of: index, limit: limit(of: index)) else { continue }
                 volumeTargets[index] = VolumeState(level: target, muted: members[index].volume?.muted ?? false)
             }
         } else {
+            // Each by itself: a master would move the room that was turned, too.
             for index in able {
+                guard let level = (fade.room == nil ? fade.ways[index] : fade.way)?.level(share) else { continue }
                 volumes.set(level, of: index)
                 volumeTargets[index] = VolumeState(
                     level: limited(level, index), muted: members[index].volume?.muted ?? false)
@@ -343,7 +371,7 @@ extension PlaybackSession {
         guard before != volume || volumes.trims[index] == nil else { return }
         members[index].volume = volume
         if before?.level != volume.level || volumes.trims[index] == nil {
-            if started, before != nil { endFade() }
+            if started, before != nil { outsideFade.insert(index) }
             volumes.set(volume.level, of: index)
         }
         guard started else { return }

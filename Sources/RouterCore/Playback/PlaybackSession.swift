@@ -54,6 +54,8 @@ actor PlaybackSession {
     var volumeTargets: [Int: VolumeState] = [:]
     /// Counts what ends a fade.
     var fadeNumber = 0
+    /// Rooms that were turned at the device while a fade goes on: it is over for them.
+    var outsideFade: Set<Int> = []
     var watchesQuietHours = false
     var coalescer = CommandCoalescer()
     /// Where the first item is to begin, by a seek that came while it was loaded.
