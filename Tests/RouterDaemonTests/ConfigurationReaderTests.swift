@@ -3,6 +3,7 @@ import Foundation
 import Logging
 import RouteBackend
 import RouteModel
+import RouterAPI
 import RouterStore
 import Testing
 
@@ -54,6 +55,63 @@ struct ConfigurationReaderTests {
                     name: "Kitchen", aliases: ["cooking", "the kitchen"], devices: ["Kitchen", "cast://192.168.1.30"],
                     via: .airplay, volumeLimit: VolumePosition(percent: 60), offsetMilliseconds: -20, configured: true))
         #expect(configuration.rooms.last == Room(name: "Study", devices: ["Study"], configured: true))
+    }
+
+    @Test("how the daemon is reached, and what the flags would say comes on top")
+    func daemon() throws {
+        let read = try read(
+            """
+            version: 1
+            daemon:
+              listen: "[::1]:8000"
+              token: 0123456789abcdef
+              roots: [/srv/music/, ~/Music]
+              host_names: [house.local]
+            """
+        ).daemon
+        #expect(read.listen == .at(.http(host: "::1", port: 8000)) && read.token == Secret("0123456789abcdef"))
+        #expect(read.roots == ["/srv/music", NSHomeDirectory() + "/Music"] && read.hostNames == ["house.local"])
+        var options = ServiceOptions(http: .http(host: "127.0.0.1", port: 1), roots: ["/mine"])
+        options.apply(read)
+        #expect(options.http == .http(host: "::1", port: 8000) && options.token?.revealed == "0123456789abcdef")
+        #expect(options.roots == ["/mine", "/srv/music", NSHomeDirectory() + "/Music"])
+        options.apply(DaemonConfiguration())
+        #expect(options.http == .http(host: "::1", port: 8000) && options.token != nil)
+        options.apply(try self.read("version: 1\ndaemon: {listen: none}").daemon)
+        #expect(options.http == nil)
+    }
+
+    @Test(
+        "a daemon that could not be reached as the file says is refused with the place",
+        arguments: [
+            ("listen: /run/x", "c.yaml:3:11: “/run/x” is no place to listen"),
+            ("listen: 0.0.0.0:0", "c.yaml:3:11: “0.0.0.0:0” is no place"),
+            ("listen: 0.0.0.0", "c.yaml:3:11: listening on 0.0.0.0 lets others in, and needs a token"),
+            ("token: short", "c.yaml:3:10: a token has at least 12"),
+            ("token: with spaces in it", "c.yaml:3:10: a token has at least 12"),
+            ("roots: [Music]", "c.yaml:3:11: the root “Music” is no absolute path"),
+            ("host_names: [house.local:80]", "c.yaml:3:16: “house.local:80” is no host name"),
+            ("port: 80", "c.yaml:3:3: daemon has no key “port”"),
+        ])
+    func wrongDaemon(line: String, said: String) {
+        let error = #expect(throws: RouterError.self) { try read("version: 1\ndaemon:\n  \(line)") }
+        #expect(error?.message.hasPrefix(said) == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("spaces in it") == false)
+    }
+
+    @Test("the sample is read, with and without what stands in comments there")
+    func sample() throws {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let path = folder.deletingLastPathComponent().appending(path: "Samples/Configs/config.yaml").path
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(try read(text).rooms.count == 2)
+        // Comments that are lines of YAML have two blanks after the sign, or a key.
+        let whole = text.split(separator: "\n").dropFirst().map { line in
+            line.hasPrefix("# ") ? String(line.dropFirst(2)) : String(line)
+        }.joined(separator: "\n").replacing("token: …", with: "token: 0123456789abcdef")
+        let configuration = try read(whole)
+        #expect(configuration.daemon.roots.count == 2 && configuration.firstRunHint == "Have fun")
+        #expect(configuration.cast.identity == .pin)
     }
 
     @Test("R2 a room's protocol under either name, and its quiet hours")

@@ -9,7 +9,8 @@ struct DaemonRunCommand: AsyncParsableCommand {
         commandName: "run", abstract: "Run the daemon until Ctrl-C or SIGTERM.",
         discussion: """
             At its end, what plays without us plays on, and the next daemon takes it up again. Beyond this machine it \
-            listens only with a token, from ROUTER_TOKEN.
+            listens only with a token, from ROUTER_TOKEN or from “daemon:” in the configuration, where what the flags \
+            say can also be written down.
 
               router daemon run
               router daemon run --listen none
@@ -51,17 +52,19 @@ struct DaemonRunCommand: AsyncParsableCommand {
         try await reporting(options) {
             let environment = ProcessInfo.processInfo.environment
             var service = ServiceOptions.usual(environment: environment)
+            let setup = try options.setup()
+            service.apply(setup.configuration.daemon)
             if let socket { service.socketPath = URL(fileURLWithPath: socket).standardizedFileURL.path }
             if let listen { service.http = listen == "none" ? nil : try RouterPlace(listen) }
-            service.token = environment["ROUTER_TOKEN"].flatMap { $0.isEmpty ? nil : APIToken($0) }
-            service.roots = root.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
-            service.hostNames = hostName
+            if let token = environment["ROUTER_TOKEN"], !token.isEmpty { service.token = APIToken(token) }
+            service.roots += root.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
+            service.hostNames += hostName
             let (speaks, console) = (options.speaks, options.console)
             service.ready = { places in
                 // One line, so that a script can wait for it.
                 if speaks { console.err("Listening at \(Phrase.list(places.map(\.description)))") }
             }
-            try await RouterService.run(try options.setup(), service)
+            try await RouterService.run(setup, service)
             return 0
         }
     }

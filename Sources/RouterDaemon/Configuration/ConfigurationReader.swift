@@ -23,7 +23,8 @@ struct ConfigurationReader {
         // An empty file, or one of comments only.
         guard let root, root.null == nil || root.mapping != nil else { return result }
         let fields = try mapping(
-            root, "the configuration", ["version", "name", "default_room", "media", "cast", "hint", "devices", "rooms"])
+            root, "the configuration",
+            ["version", "name", "default_room", "media", "cast", "daemon", "hint", "devices", "rooms"])
         guard let version = fields["version"] else {
             throw error(root, "the configuration has no version", hint: "Begin the file with “version: 1”")
         }
@@ -34,6 +35,7 @@ struct ConfigurationReader {
         if let room = fields["default_room"] { result.defaultRoom = try string(room, "default_room") }
         if let media = fields["media"] { try readMedia(media, into: &result) }
         if let cast = fields["cast"] { result.cast = try self.cast(cast) }
+        if let daemon = fields["daemon"] { result.daemon = try self.daemon(daemon) }
         if let hint = fields["hint"] { result.firstRunHint = try self.hint(hint) }
         if let devices = fields["devices"] {
             result.devices = try sequence(devices, "devices").map { try device($0) }

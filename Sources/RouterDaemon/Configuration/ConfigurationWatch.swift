@@ -89,6 +89,7 @@ extension RouterConfiguration {
         if mediaPort != old.mediaPort || ffmpeg != old.ffmpeg || ffprobe != old.ffprobe { result.append("media") }
         if devices != old.devices { result.append("devices") }
         if cast != old.cast { result.append("cast") }
+        if daemon != old.daemon { result.append("daemon") }
         return result
     }
 }

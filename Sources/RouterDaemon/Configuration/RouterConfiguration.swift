@@ -12,6 +12,7 @@ public struct RouterConfiguration: Sendable, Equatable {
     public var ffprobe = "ffprobe"
     public var devices: [Device] = []
     public var cast = CastConfiguration()
+    public var daemon = DaemonConfiguration()
     /// What is said when the first device is found, once; empty says nothing, nil what the router says by itself.
     public var firstRunHint: String?
     public var rooms: [Room] = []
@@ -65,10 +66,14 @@ public struct RouterConfiguration: Sendable, Equatable {
                 .configuration, "the configuration file \(path) is not UTF-8 text", hint: "Save it as UTF-8")
         }
         var configuration = try ConfigurationReader(path: path).read(text)
-        if configuration.devices.contains(where: { $0.password != nil }), isOpenToOthers(path) {
+        let secret =
+            configuration.devices.contains { $0.password != nil }
+            ? "password" : configuration.daemon.token != nil ? "token" : nil
+        if let secret, isOpenToOthers(path) {
             configuration.notices.append(
                 Notice(
-                    .warning, "the configuration file \(path) holds a password, and others of this machine can read it",
+                    .warning,
+                    "the configuration file \(path) holds a \(secret), and others of this machine can read it",
                     hint: "Run: chmod 600 \(path)"))
         }
         return configuration
