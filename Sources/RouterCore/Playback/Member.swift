@@ -38,8 +38,10 @@ struct Member: Sendable {
     var volume: VolumeState?
     /// Tells our own volume, said back, from a turn of the knob.
     var echo = VolumeEcho()
-    /// When it was last found louder than it may be, in host nanoseconds.
-    var turnedDownAt: Int64?
+    /// When it was found louder than it may be, of late, in host nanoseconds.
+    var turnedDownAt: [Int64] = []
+    /// Its limit is looked at again when a pause is over.
+    var isToBeTurnedDown = false
     /// How loud it is to be against the loudest at the start, where the group that it is of says so.
     var startTrim: Double?
     /// Something is announced there, and until that is over what plays is held: told what the device says meanwhile.

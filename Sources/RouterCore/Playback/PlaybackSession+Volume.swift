@@ -401,9 +401,14 @@ extension PlaybackSession {
         guard members[index].alive, members[index].volumeCanBeSet, let known = members[index].volume, !known.muted,
             let limit = limit(of: index), known.level.value > limit.value + 1e-9
         else { return }
+        let now = clock.now()
+        let before = members[index].turnedDownAt.filter { now - $0 < Self.limitMemoryNanoseconds }
         // A device that does not obey is not fought with.
-        guard members[index].turnedDownAt.map({ clock.now() - $0 > Self.limitPauseNanoseconds }) ?? true else { return }
-        members[index].turnedDownAt = clock.now()
+        guard before.count < Self.mostTurnsDown else { return }
+        if let last = before.last, now - last < Self.limitPauseNanoseconds {
+            return keepLimitLater(index, at: last + Self.limitPauseNanoseconds)
+        }
+        members[index].turnedDownAt = before + [now]
         await notice(
             .info, "\(members[index].name) was turned down to its limit of \(limit.percent) %", member: index)
         if let error = await write(VolumeState(level: limit, muted: known.muted), to: index) {
@@ -413,6 +418,27 @@ extension PlaybackSession {
     }
 
     private static let limitPauseNanoseconds: Int64 = 2_000_000_000
+    /// So often within so long.
+    private static let mostTurnsDown = 5
+    private static let limitMemoryNanoseconds: Int64 = 60_000_000_000
+
+    private func keepLimitLater(_ index: Int, at instant: Int64) {
+        guard !members[index].isToBeTurnedDown else { return }
+        members[index].isToBeTurnedDown = true
+        let generation = members[index].generation
+        let clock = clock
+        jobs.add { [self] in
+            guard (try? await clock.sleep(until: instant)) != nil else { return }
+            await keepLimit(index, generation: generation)
+        }
+    }
+
+    private func keepLimit(_ index: Int, generation: Int) async {
+        members[index].isToBeTurnedDown = false
+        guard !ended, !ending, members[index].generation == generation else { return }
+        await keepLimit(index)
+        await publish()
+    }
 
     /// Keeps rooms to their quiet hours as these begin.
     func watchQuietHours() {
