@@ -111,8 +111,10 @@ fi
 
 bundle=$(swift build --show-bin-path)/routerPackageTests.xctest
 limit=$([ "$long" = yes ] && echo 7200 || echo 2000)
-# Sound in real time, and other people's programs: one at a time, or what is measured is how busy the machine is.
-alone='EndToEndTests|ConformanceTests|ShairportSync|AirPlay2SessionTests|AirPlay2FaultTests|RAOPFaultTests|CastBackendTests.StreamingTests|CastStreamingSessionTests|CastCyclesTests|MPRISBridgeTests.Desktop|MPRISBridgeTests.EngineDesktop|ForeignPlayersTests|SchemathesisTests'
+# Programs, other people's and our own, where nothing is measured: they mostly wait, so a few at a time.
+programs='EndToEndTests.(Announce|BadInput|Cast|Doctor|NewUser|Scene|Simulate)|ConformanceTests|SchemathesisTests|MPRISBridgeTests.(Desktop|EngineDesktop)|ForeignPlayersTests'
+# Sound in real time: one at a time, or what is measured is how busy the machine is.
+alone='EndToEndTests|ShairportSync|AirPlay2SessionTests|AirPlay2FaultTests|RAOPFaultTests|CastBackendTests.StreamingTests|CastStreamingSessionTests|CastCyclesTests'
 width=--experimental-maximum-parallelization-width
 status=0
 events=()
@@ -125,8 +127,9 @@ timed() {
 if [ ${#filter[@]} -gt 0 ]; then
     timed tests :: $width 2 "${filter[@]}"
 else
-    timed tests :: $width 4 --skip "$alone"
-    timed real-time :: $width 1 --filter "$alone"
+    timed tests :: $width 4 --skip "$alone" --skip "$programs"
+    timed programs :: $width 3 --filter "$programs"
+    timed real-time :: $width 1 --filter "$alone" --skip "$programs"
 fi
 
 # Once more, in the lab, what was skipped outside.
