@@ -77,6 +77,17 @@ public struct APIToken: Sendable, Hashable, CustomStringConvertible, CustomRefle
 
     public init(_ text: String) { revealed = text }
 
+    /// What lets others in must be at least so long: a shorter one could be guessed by asking.
+    public static let shortest = 12
+
+    /// Whether it can keep others out, and be sent in a header.
+    public static func isFit(_ text: String) -> Bool {
+        text.utf8.count >= shortest && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+
+    public static let rule = "a token has at least \(shortest) letters and digits, and no spaces"
+    public static let cure = "Make one with: openssl rand -hex 16"
+
     public var description: String { "••••" }
     public var customMirror: Mirror { Mirror(self, children: []) }
 

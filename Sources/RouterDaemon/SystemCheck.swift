@@ -114,7 +114,8 @@ public enum SystemCheck {
                 "clock", .warning,
                 "UDP port \(port) cannot be taken (\(error)): receivers that need PTP, HomePods for one, stay silent",
                 cure: denied
-                    ? "Run “sudo setcap cap_net_bind_service=+ep \(executable)”"
+                    ? "Run “sudo setcap cap_net_bind_service=+ep \(executable)”; for a service with NoNewPrivileges, "
+                        + "“sudo sysctl net.ipv4.ip_unprivileged_port_start=319”"
                     : "Stop the other PTP program (nqptp, ptp4l), or the router that has it")
         }
         return Finding("clock", .ok, "UDP ports 319 and 320 can be taken: this machine can give receivers the time")

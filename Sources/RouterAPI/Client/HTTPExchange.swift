@@ -27,6 +27,8 @@ struct HTTPExchange: Sendable {
     let place: RouterPlace
     /// How long a connection may take to come about.
     var connectSeconds: Int64 = 5
+    /// After so long without a byte the connection is lost; nil waits for ever.
+    var silenceSeconds: Int64?
 
     /// Sends a request and hands the answer to `read` part by part, which says whether it wants more; returns when the
     /// answer is over. Throws `daemonUnavailable`; cancelling the task closes the connection.
@@ -100,8 +102,13 @@ struct HTTPExchange: Sendable {
         try Task.checkCancellation()
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.seconds(connectSeconds))
+        let silence = silenceSeconds
         let initialize: @Sendable (any Channel) -> EventLoopFuture<Connection> = { channel in
             channel.eventLoop.makeCompletedFuture {
+                if let silence {
+                    try channel.pipeline.syncOperations.addHandlers(
+                        IdleStateHandler(readTimeout: .seconds(silence)), SilenceHandler())
+                }
                 try channel.pipeline.syncOperations.addHTTPClientHandlers(
                     leftOverBytesStrategy: .dropBytes, enableOutboundHeaderValidation: true)
                 try channel.pipeline.syncOperations.addHandler(RequestBytesHandler())
@@ -138,6 +145,16 @@ struct HTTPExchange: Sendable {
         return RouterError(
             .daemonUnavailable, "no daemon answers at \(place)", hint: "Start one with “router daemon run”",
             retry: .afterUserAction, causes: [cause])
+    }
+}
+
+/// Closes a connection from which nothing has come for too long.
+private final class SilenceHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
+        context.close(promise: nil)
     }
 }
 

@@ -44,6 +44,8 @@ struct EventFollower: Sendable {
     /// Milliseconds between attempts: doubled from the first to the last.
     var firstPause = 100
     var lastPause = 5000
+    /// A daemon gives a sign of life every 15 s: one that is silent for three of them is gone, whatever the network says.
+    private static let silenceSeconds: Int64 = 45
 
     /// What is known of the stream so far.
     private struct Progress {
@@ -76,7 +78,9 @@ struct EventFollower: Sendable {
             } catch GivenUp.needsSnapshot {
                 progress.lastID = nil
                 continue
-            } catch let error as RouterError where error.code != .daemonUnavailable {
+            } catch let error as RouterError
+                where error.code != .daemonUnavailable && !(connected && error.retry == .later)
+            {
                 // It is there and will not have us: asking again changes nothing.
                 if connected { _ = tell(event(.notice(Notice(.error, error.message, hint: error.hint)), progress)) }
                 return
@@ -110,7 +114,7 @@ struct EventFollower: Sendable {
         var refusal: HTTPExchange.Head?
         var refused: [UInt8] = []
         do {
-            try await HTTPExchange(place: client.place).run(
+            try await HTTPExchange(place: client.place, silenceSeconds: Self.silenceSeconds).run(
                 request,
                 head: { head in
                     guard head.status == 200 else {
@@ -148,10 +152,12 @@ struct EventFollower: Sendable {
     private func take(_ event: ServerSentEvent, _ progress: inout Progress, _ tell: Tell) throws {
         guard let read = try APIEvent(event) else { return }
         do {
-            let body = try progress.replay.apply(read)
+            let bodies = try progress.replay.apply(read)
             progress.lastID = event.id
             progress.sequence = event.id.flatMap { Int($0) } ?? progress.sequence
-            guard tell(self.event(body, progress)) else { throw GivenUp.nobodyReads }
+            for body in bodies {
+                guard tell(self.event(body, progress)) else { throw GivenUp.nobodyReads }
+            }
         } catch is EventReplay.LostTrack {
             throw GivenUp.needsSnapshot
         }

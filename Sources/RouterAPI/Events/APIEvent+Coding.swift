@@ -39,6 +39,7 @@ extension APIEvent {
         case "pairing.prompt": self = .pairingPrompt(try read(PairingProgress.self))
         case "notice": self = .notice(try read(Notice.self))
         case "phase": self = .phase(try read(PhaseStep.self))
+        case "log": self = .log(try read(LogLine.self))
         default: return nil
         }
     }

@@ -3,6 +3,8 @@ import RouteModel
 /// What a reader of events may choose among.
 public enum EventTopic: String, Codable, Sendable, Hashable, CaseIterable {
     case routes, rooms, sessions, commands, scenes, pairings, notices, phases
+    /// Only for who names it.
+    case logs
 }
 
 /// One event as it goes over HTTP: small, and yet enough to bring a reader's view up to date without another request.
@@ -20,6 +22,7 @@ public enum APIEvent: Sendable, Hashable {
     case pairingPrompt(PairingProgress)
     case notice(Notice)
     case phase(PhaseStep)
+    case log(LogLine)
 
     /// The `event` field.
     public var name: String {
@@ -36,6 +39,7 @@ public enum APIEvent: Sendable, Hashable {
         case .pairingPrompt: "pairing.prompt"
         case .notice: "notice"
         case .phase: "phase"
+        case .log: "log"
         }
     }
 
@@ -51,6 +55,7 @@ public enum APIEvent: Sendable, Hashable {
         case .pairingPrompt: .pairings
         case .notice: .notices
         case .phase: .phases
+        case .log: .logs
         }
     }
 
@@ -68,6 +73,7 @@ public enum APIEvent: Sendable, Hashable {
         case .pairingPrompt(let value): value
         case .notice(let value): value
         case .phase(let value): value
+        case .log(let value): value
         }
     }
 
@@ -78,6 +84,7 @@ public enum APIEvent: Sendable, Hashable {
         ("volume.changed", VolumeChange.self), ("position.anchor", AnchorChange.self),
         ("command.result", CommandReport.self), ("scene.step", SceneRun.self),
         ("pairing.prompt", PairingProgress.self), ("notice", Notice.self), ("phase", PhaseStep.self),
+        ("log", LogLine.self),
     ]
 }
 
@@ -85,12 +92,24 @@ public enum APIEvent: Sendable, Hashable {
 public struct StateSnapshot: Codable, Sendable, Hashable {
     public var routes: RouteList
     public var sessions: [SessionSnapshot]
+    /// Nil where the router has not told of any yet.
+    public var rooms: RoomsChange?
+    /// Scenes that are being run, and the last of those that were.
+    public var scenes: [SceneRun]
+    /// Those that wait for a code.
+    public var pairings: [PairingProgress]
     /// The router's monotonic clock when it was taken, in nanoseconds; nil where nothing plays.
     public var now: Int64?
 
-    public init(routes: RouteList, sessions: [SessionSnapshot], now: Int64? = nil) {
+    public init(
+        routes: RouteList, sessions: [SessionSnapshot], rooms: RoomsChange? = nil, scenes: [SceneRun] = [],
+        pairings: [PairingProgress] = [], now: Int64? = nil
+    ) {
         self.routes = routes
         self.sessions = sessions
+        self.rooms = rooms
+        self.scenes = scenes
+        self.pairings = pairings
         self.now = now
     }
 }

@@ -7,16 +7,24 @@ public struct EventDeriver: Sendable {
     private var sessions: [SessionID: SessionSnapshot] = [:]
     /// In the order that they were last told of.
     private var order: [SessionID] = []
+    private var rooms: RoomsChange?
+    /// Oldest first.
+    private var scenes: [SceneRun] = []
+    private var pairings: [PairingProgress] = []
 
     /// Sessions that have ended are known for as long as they are among the last of so many.
     private static let maximumSessions = 64
+    /// So many runs of scenes, of which those that are over go first.
+    private static let maximumScenes = 32
 
     public init() {}
 
     /// The state as of the last event.
     public var snapshot: StateSnapshot {
         let known = order.compactMap { sessions[$0] }.sorted { $0.id < $1.id }
-        return StateSnapshot(routes: routes, sessions: known, now: known.map(\.now).max())
+        return StateSnapshot(
+            routes: routes, sessions: known, rooms: rooms, scenes: scenes, pairings: pairings,
+            now: known.map(\.now).max())
     }
 
     /// The routes that a session plays by; nil for one that is not known.
@@ -38,9 +46,29 @@ public struct EventDeriver: Sendable {
         case .notice(let notice): return .notice(notice)
         case .command(let report): return .commandResult(report)
         case .phase(let phase): return .phase(PhaseStep(phase: phase))
-        case .rooms(let rooms, let groups): return .roomsChanged(RoomsChange(rooms: rooms, groups: groups))
-        case .scene(let run): return .sceneStep(run)
-        case .pairing(let progress): return .pairingPrompt(progress)
+        case .rooms(let rooms, let groups):
+            let new = RoomsChange(rooms: rooms, groups: groups)
+            guard new != self.rooms else { return nil }
+            self.rooms = new
+            return .roomsChanged(new)
+        case .scene(let run):
+            keep(run)
+            return .sceneStep(run)
+        case .pairing(let progress):
+            pairings.removeAll { $0.id == progress.id }
+            if progress.state == .waiting { pairings.append(progress) }
+            return .pairingPrompt(progress)
+        }
+    }
+
+    private mutating func keep(_ run: SceneRun) {
+        if let place = scenes.firstIndex(where: { $0.id == run.id }) {
+            scenes[place] = run
+        } else {
+            scenes.append(run)
+        }
+        while scenes.count > Self.maximumScenes, let over = scenes.firstIndex(where: { $0.state != .running }) {
+            scenes.remove(at: over)
         }
     }
 

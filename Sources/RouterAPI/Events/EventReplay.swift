@@ -11,25 +11,28 @@ public struct EventReplay: Sendable {
 
     public init() {}
 
-    /// Throws `LostTrack`.
-    public mutating func apply(_ event: APIEvent) throws -> RouterEvent.Body {
+    /// What the engine would tell: several things after a snapshot, none of what is the daemon's alone. Throws
+    /// `LostTrack`.
+    public mutating func apply(_ event: APIEvent) throws -> [RouterEvent.Body] {
         switch event {
         case .snapshot(let state):
             routes = state.routes
             sessions = Dictionary(state.sessions.map { ($0.id, $0) }, uniquingKeysWith: { _, last in last })
-            return .snapshot(routes: state.routes, sessions: state.sessions)
-        case .routeChanged(let change): return .routes(try take(change))
-        case .roomsChanged(let change): return .rooms(change.rooms, groups: change.groups)
+            return [.snapshot(routes: state.routes, sessions: state.sessions)]
+                + (state.rooms.map { [.rooms($0.rooms, groups: $0.groups)] } ?? [])
+                + state.scenes.map { .scene($0) } + state.pairings.map { .pairing($0) }
+        case .routeChanged(let change): return [.routes(try take(change))]
+        case .roomsChanged(let change): return [.rooms(change.rooms, groups: change.groups)]
         case .sessionChanged(let change):
             guard let queue = change.queue ?? sessions[change.session.id]?.queue,
                 queue.version == change.session.queueVersion
             else { throw LostTrack() }
-            return keep(change.session.snapshot(queue: queue))
+            return [keep(change.session.snapshot(queue: queue))]
         case .queueChanged(let update):
             guard var queue = sessions[update.session.id]?.queue, queue.apply(update.changes) else {
                 throw LostTrack()
             }
-            return keep(update.session.snapshot(queue: queue))
+            return [keep(update.session.snapshot(queue: queue))]
         case .volumeChanged(let change):
             guard var session = sessions[change.session],
                 session.members.map(\.route) == change.members.map(\.route)
@@ -37,17 +40,18 @@ public struct EventReplay: Sendable {
             session.volume = change.volume
             for index in session.members.indices { session.members[index].takeVolumes(change.members[index]) }
             session.now = change.now
-            return keep(session)
+            return [keep(session)]
         case .positionAnchor(let change):
             guard var session = sessions[change.session] else { throw LostTrack() }
             session.anchor = change.anchor
             session.now = change.now
-            return keep(session)
-        case .commandResult(let report): return .command(report)
-        case .sceneStep(let run): return .scene(run)
-        case .pairingPrompt(let progress): return .pairing(progress)
-        case .notice(let notice): return .notice(notice)
-        case .phase(let step): return .phase(step.phase)
+            return [keep(session)]
+        case .commandResult(let report): return [.command(report)]
+        case .sceneStep(let run): return [.scene(run)]
+        case .pairingPrompt(let progress): return [.pairing(progress)]
+        case .notice(let notice): return [.notice(notice)]
+        case .phase(let step): return [.phase(step.phase)]
+        case .log: return []
         }
     }
 

@@ -79,12 +79,15 @@ public struct PendingWork: Codable, Sendable, Hashable, Identifiable {
     public var operation: String
     public var state: State
     public var error: RouterError?
+    /// What the request would have been answered, where that is not too large to be kept (1 MiB).
+    public var result: JSONValue?
 
-    public init(id: String, operation: String, state: State, error: RouterError? = nil) {
+    public init(id: String, operation: String, state: State, error: RouterError? = nil, result: JSONValue? = nil) {
         self.id = id
         self.operation = operation
         self.state = state
         self.error = error
+        self.result = result
     }
 }
 

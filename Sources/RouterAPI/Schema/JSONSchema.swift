@@ -1,6 +1,7 @@
 /// The part of JSON Schema (2020-12) that the API's types need: read from the types by `SchemaReader`, written into the
 /// OpenAPI document, and what a request's body is checked by before it is decoded.
 public indirect enum JSONSchema: Sendable, Hashable {
+    case anything
     case boolean
     case integer(ClosedRange<Int>?)
     /// Seconds, levels and rates.
@@ -44,6 +45,7 @@ public indirect enum JSONSchema: Sendable, Hashable {
     /// As it stands in the document.
     var document: JSONValue {
         switch self {
+        case .anything: [:]
         case .boolean: ["type": "boolean"]
         case .integer(let range):
             Self.bounded("integer", range.map { (Double($0.lowerBound), Double($0.upperBound)) })

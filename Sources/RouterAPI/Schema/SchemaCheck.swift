@@ -10,6 +10,7 @@ struct SchemaCheck {
         case (.reference(let name), _):
             guard let named = components[name] else { return "\(place) has the unknown type \(name)" }
             return problem(value, named, at: place)
+        case (.anything, _): return nil
         case (.boolean, .bool): return nil
         case (.boolean, _): return wrong(place, "true or false", value)
         case (.integer(let range), .number(let number)):

@@ -11,7 +11,8 @@ enum SchemaTable {
     static let seconds = -315_360_000.0...315_360_000.0
 
     static let samples = Dictionary(uniqueKeysWithValues: [
-        entry("", .string(lengths: nil)), entry(true, .boolean), entry(0, .integer(nil)),
+        entry(JSONValue.null, .anything), entry("", .string(lengths: nil)), entry(true, .boolean),
+        entry(0, .integer(nil)),
         entry(Int64(0), .integer(nil)), entry(UInt32(0), .integer(nil)), entry(0.0, .number(nil)),
         entry(MediaTime.zero, .number(nil)), entry(VolumePosition(0), .number(0...1)),
         entry(

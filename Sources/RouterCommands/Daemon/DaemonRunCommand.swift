@@ -56,7 +56,14 @@ struct DaemonRunCommand: AsyncParsableCommand {
             service.apply(setup.configuration.daemon)
             if let socket { service.socketPath = URL(fileURLWithPath: socket).standardizedFileURL.path }
             if let listen { service.http = listen == "none" ? nil : try RouterPlace(listen) }
-            if let token = environment["ROUTER_TOKEN"], !token.isEmpty { service.token = APIToken(token) }
+            if let token = environment["ROUTER_TOKEN"], !token.isEmpty {
+                guard APIToken.isFit(token) else {
+                    throw RouterError(
+                        .configuration, "ROUTER_TOKEN does not do: \(APIToken.rule)", hint: APIToken.cure,
+                        retry: .afterUserAction)
+                }
+                service.token = APIToken(token)
+            }
             service.roots += root.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
             service.hostNames += hostName
             let (speaks, console) = (options.speaks, options.console)

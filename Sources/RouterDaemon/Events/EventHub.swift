@@ -13,6 +13,8 @@ actor EventHub {
         var topic: EventTopic?
         /// What it is about; nil is all.
         var routes: Set<RouteID>?
+        /// The session whose state it changes.
+        var session: SessionID?
         var frame: ByteBuffer
     }
 
@@ -26,11 +28,13 @@ actor EventHub {
         /// When it was woken and has not come since.
         var wokenAt: Int64?
         var needsSign = false
+        /// Sessions of which it was not told everything, for they were not on its routes.
+        var stale: Set<SessionID> = []
         var close: @Sendable () -> Void
 
         func wants(_ topic: EventTopic?, _ about: Set<RouteID>?) -> Bool {
             guard let topic else { return true }
-            guard topics.isEmpty || topics.contains(topic) else { return false }
+            guard topics.contains(topic) || (topics.isEmpty && topic != .logs) else { return false }
             guard !routes.isEmpty, let about else { return true }
             return !routes.isDisjoint(with: about)
         }
@@ -94,7 +98,23 @@ actor EventHub {
                 }
                 last = event.sequence
                 take(event.body)
+                if case .snapshot = event.body { await tellRooms(of: router) }
             }
+        }
+    }
+
+    /// The engine's snapshot is of devices and sessions only.
+    private func tellRooms(of router: any RouterControlling) async {
+        guard let rooms = try? await router.rooms(settle: false), let groups = try? await router.groups() else {
+            return
+        }
+        take(.rooms(rooms, groups: groups))
+    }
+
+    /// Hands on what is logged to those who ask for it, until that ends.
+    func follow(_ lines: AsyncStream<LogLine>) async {
+        for await line in lines where readers.values.contains(where: { $0.topics.contains(.logs) }) {
+            append(.log(line), before: [])
         }
     }
 
@@ -104,17 +124,23 @@ actor EventHub {
     }
 
     func take(_ body: RouterEvent.Body) {
+        // Those on a route that a session has left want to know it, too.
+        let before: Set<RouteID> =
+            if case .session(let session) = body { deriver.routes(of: session.id) ?? [] } else { [] }
         guard let event = deriver.derive(body) else { return }
-        append(event)
+        append(event, before: before)
     }
 
-    private func append(_ event: APIEvent) {
+    private func append(_ event: APIEvent, before: Set<RouteID>) {
         sequence += 1
         cached = nil
         isReady = true
         do {
             let frame = ByteBuffer(bytes: try event.frame(sequence: sequence))
-            log.append(Entry(sequence: sequence, topic: event.topic, routes: routes(of: event), frame: frame))
+            log.append(
+                Entry(
+                    sequence: sequence, topic: event.topic, routes: routes(of: event).map { $0.union(before) },
+                    session: session(of: event), frame: frame))
             bytes += frame.readableBytes
         } catch {
             logger.error("an event could not be encoded: \(event.name): \(error)")
@@ -141,7 +167,17 @@ actor EventHub {
         case .positionAnchor(let change): deriver.routes(of: change.session)
         case .commandResult(let report): deriver.routes(of: report.session)
         case .notice(let notice): notice.route.map { [$0] }
-        case .snapshot, .roomsChanged, .sceneStep, .pairingPrompt, .phase: nil
+        case .snapshot, .roomsChanged, .sceneStep, .pairingPrompt, .phase, .log: nil
+        }
+    }
+
+    private func session(of event: APIEvent) -> SessionID? {
+        switch event {
+        case .sessionChanged(let change): change.session.id
+        case .queueChanged(let update): update.session.id
+        case .volumeChanged(let change): change.session
+        case .positionAnchor(let change): change.session
+        default: nil
         }
     }
 
@@ -198,6 +234,7 @@ actor EventHub {
         if reader.needsSnapshot || reader.sequence < oldest - 1 {
             guard let frame = snapshotFrame() else { return nil }
             reader.needsSnapshot = false
+            reader.stale = []
             reader.needsSign = false
             reader.sequence = sequence
             return frame
@@ -206,11 +243,27 @@ actor EventHub {
         var index = first + (reader.sequence + 1 - oldest)
         while index < log.count, (batch?.readableBytes ?? 0) < Self.batch {
             let entry = log[index]
-            if reader.wants(entry.topic, entry.routes) {
+            let isWanted = reader.wants(entry.topic, entry.routes)
+            if isWanted, let session = entry.session, reader.stale.contains(session) {
+                // What is new of it fits to nothing that this reader has: the whole comes in its place.
+                reader.needsSnapshot = true
+                reader.wakes.yield(())
+                break
+            }
+            if !isWanted, let session = entry.session { reader.stale.insert(session) }
+            if isWanted {
                 if batch == nil { batch = entry.frame } else { batch?.writeImmutableBuffer(entry.frame) }
             }
             reader.sequence = entry.sequence
             index += 1
+        }
+        if batch == nil, reader.needsSnapshot {
+            guard let frame = snapshotFrame() else { return nil }
+            reader.needsSnapshot = false
+            reader.stale = []
+            reader.needsSign = false
+            reader.sequence = sequence
+            return frame
         }
         if batch == nil, reader.needsSign { batch = Self.sign }
         reader.needsSign = false

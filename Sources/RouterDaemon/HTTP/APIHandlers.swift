@@ -27,10 +27,10 @@ struct APIHandlers: Sendable {
             return try .json(
                 logs.last(call.number("limit") ?? 200, glob: call.value("component"), level: call.value("level")))
         case .getWork:
-            guard let work = await desk.state(call.values[0]) else {
+            guard let report = try await desk.report(call.values[0]) else {
                 throw nothing("no work has the id \(call.values[0])")
             }
-            return try .json(work)
+            return report
         case .followEvents: throw nothing("events are a stream")
         case .listRoutes: return try .json(try await router.routes(settle: call.flag("settle")))
         case .setDiscovery:
@@ -209,27 +209,36 @@ struct APIHandlers: Sendable {
         case .listSceneRuns: return try .json(try await scenes.sceneRuns())
         case .getSceneRun: return try .json(try await scenes.sceneRun(call.values[0]))
         case .cancelScene:
+            try requireTrust(call)
             try await scenes.cancelScene(call.values[0])
             return .empty
-        case .listSchedules: return try .json(try await scenes.schedules())
+        case .listSchedules:
+            // Their texts name files.
+            try requireTrust(call)
+            return try .json(try await scenes.schedules())
         case .saveSchedule:
             let schedule = try call.body(ScheduleBody.self).schedule(id: call.values[0])
             try requireTrust(call, schedule.scene)
             try await scenes.saveSchedule(schedule)
             return .empty
         default:
+            try requireTrust(call)
             try await scenes.removeSchedule(call.values[0])
             return .empty
         }
     }
 
-    /// A scene may name any file, and other scenes.
     private func requireTrust(_ call: APICall, _ scene: SceneRequest) throws {
         guard scene.text.utf8.count <= SceneBody.maximumText else {
             throw RouterError(
                 .requestTooLarge, "the scene has more than \(SceneBody.maximumText / 1024) KiB",
                 hint: "Split it with run_scene", scope: .command)
         }
+        try requireTrust(call)
+    }
+
+    /// A scene may name any file, and other scenes.
+    private func requireTrust(_ call: APICall) throws {
         guard call.client.isTrusted else {
             throw RouterError(
                 .forbidden, "scenes may name any file, and are run for who shows the daemon's token only",

@@ -87,21 +87,39 @@ actor HTTPListener {
 /// The connections of the daemon.
 actor OpenConnections {
     private let limit: Int
+    private let ofOne: Int
     private var channels: [ObjectIdentifier: any Channel] = [:]
+    private var addresses: [String: Int] = [:]
+    private var held: [ObjectIdentifier: String] = [:]
     private var closing = false
 
-    init(limit: Int) { self.limit = limit }
+    /// - Parameter ofOne: how many one address may have.
+    init(limit: Int, ofOne: Int) {
+        self.limit = limit
+        self.ofOne = ofOne
+    }
 
     var count: Int { channels.count }
 
     /// False where there are too many, or the end has come.
     func begin(_ channel: any Channel) -> Bool {
-        guard !closing, channels.count < limit else { return false }
+        let address = Self.address(channel)
+        guard !closing, channels.count < limit, addresses[address, default: 0] < ofOne else { return false }
         channels[ObjectIdentifier(channel)] = channel
+        addresses[address, default: 0] += 1
+        held[ObjectIdentifier(channel)] = address
         return true
     }
 
-    func end(_ channel: any Channel) { channels[ObjectIdentifier(channel)] = nil }
+    func end(_ channel: any Channel) {
+        guard channels.removeValue(forKey: ObjectIdentifier(channel)) != nil,
+            let address = held.removeValue(forKey: ObjectIdentifier(channel))
+        else { return }
+        // Once closed, a channel no longer says who it was.
+        addresses[address] = addresses[address].flatMap { $0 > 1 ? $0 - 1 : nil }
+    }
+
+    private static func address(_ channel: any Channel) -> String { channel.remoteAddress?.ipAddress ?? "" }
 
     /// Those that wait for a request close now, those in the middle of an answer after it, and all after `grace`.
     func closeAll(after grace: TimeAmount) {

@@ -66,10 +66,12 @@ actor IdempotencyKeys {
 
     private func forgetOld() {
         let instant = now()
-        while let oldest = order.first, let entry = entries[oldest],
-            instant - entry.at > Self.lifetime || order.count > Self.maximumKeys || bytes > Self.maximumBytes
-        {
-            forget(oldest)
+        for key in order {
+            guard let entry = entries[key],
+                instant - entry.at > Self.lifetime || order.count > Self.maximumKeys || bytes > Self.maximumBytes
+            else { return }
+            // What is under way ends by itself, and would be done twice if it were forgotten now.
+            if entry.answer != nil { forget(key) }
         }
     }
 }

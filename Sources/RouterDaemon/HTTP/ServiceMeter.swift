@@ -45,11 +45,14 @@ actor ServiceMeter {
             Dictionary(grouping: routes, by: \.presence).map {
                 ("{presence=\"\($0.key.rawValue)\"}", String($0.value.count))
             }.sorted { $0.0 < $1.0 })
-        let deliveries = sessions.flatMap { session in
-            session.members.compactMap { member in
-                member.delivery.map { ("{route=\"\(member.route.rawValue)\"}", $0) }
+        // A route is in one session at a time; those that are over still say what they sent.
+        var sent: [String: DeliveryStatistics] = [:]
+        for session in sessions where session.connection != .ended && session.connection != .failed {
+            for member in session.members {
+                sent[member.route.rawValue] = member.delivery ?? sent[member.route.rawValue]
             }
         }
+        let deliveries = sent.sorted { $0.key < $1.key }.map { ("{route=\"\($0.key)\"}", $0.value) }
         family(
             "router_packets_sent_total", "counter", "Packets sent to a route in its session.",
             deliveries.map { ($0.0, String($0.1.packetsSent)) })

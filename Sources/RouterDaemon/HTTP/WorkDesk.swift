@@ -9,6 +9,9 @@ actor WorkDesk {
 
     /// Ends that are remembered.
     private static let maximumEnded = 256
+    /// Bytes of one answer, and of all, that are kept for who asks later.
+    private static let maximumResult = 1 << 20
+    private static let maximumResults = 16 << 20
 
     private let jobs: AsyncStream<Job>
     private let continuation: AsyncStream<Job>.Continuation
@@ -17,6 +20,8 @@ actor WorkDesk {
     private var work: [String: PendingWork] = [:]
     /// Oldest first.
     private var ended: [String] = []
+    private var results: [String: ByteBuffer] = [:]
+    private var resultBytes = 0
 
     init(limit: Int) {
         (jobs, continuation) = AsyncStream.makeStream(of: Job.self)
@@ -35,7 +40,19 @@ actor WorkDesk {
 
     var underWay: Int { running }
 
-    func state(_ id: String) -> PendingWork? { work[id] }
+    /// How it goes on, as JSON; nil for what is not known. The result stands in it as it was encoded: its numbers have
+    /// more digits than a general document keeps.
+    func report(_ id: String) throws -> APIAnswer? {
+        guard let work = work[id] else { return nil }
+        var answer = try APIAnswer.json(work)
+        guard let result = results[id] else { return answer }
+        answer.body =
+            answer.body.getSlice(at: answer.body.readerIndex, length: answer.body.readableBytes - 1) ?? .init()
+        answer.body.writeString(",\"result\":")
+        answer.body.writeImmutableBuffer(result)
+        answer.body.writeString("}")
+        return answer
+    }
 
     /// Begins something, and gives what it ends with; nil where too much is under way.
     func begin(
@@ -61,7 +78,16 @@ actor WorkDesk {
         if answer.status >= 400 {
             work[id]?.error = try? APIJSON.decode(Problem.self, from: answer.body.readableBytesView).error
         }
+        let bytes = answer.body.readableBytes
+        if answer.status < 400, bytes > 0, bytes <= Self.maximumResult {
+            results[id] = answer.body
+            resultBytes += bytes
+        }
         ended.append(id)
-        while ended.count > Self.maximumEnded { work[ended.removeFirst()] = nil }
+        while ended.count > Self.maximumEnded || resultBytes > Self.maximumResults, let oldest = ended.first {
+            ended.removeFirst()
+            work[oldest] = nil
+            resultBytes -= results.removeValue(forKey: oldest)?.readableBytes ?? 0
+        }
     }
 }

@@ -14,12 +14,14 @@ public struct LogEntry: Sendable {
     public var metadata: Logger.Metadata
 
     /// In one line; what would break it or move a terminal's cursor is replaced.
-    public var line: String {
+    public var line: String { "\(level.rawValue) \(component) \(function) \(location): \(text)" }
+
+    /// What was said, without who said it; in one line as well.
+    public var text: String {
         let values = metadata.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-        let text = "\(level.rawValue) \(component) \(function) \(location): \(message)\(values)"
         return String(
             String.UnicodeScalarView(
-                text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
+                (message + values).unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
     }
 }
 

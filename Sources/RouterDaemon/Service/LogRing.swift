@@ -16,9 +16,17 @@ final class LogRing: LogSink {
     private static let maximumText = 4096
 
     private let lines = LatestValue(Lines())
+    /// Each line as it is written; one reader.
+    let news: AsyncStream<LogLine>
+    private let newsWriter: AsyncStream<LogLine>.Continuation
+
+    init() {
+        (news, newsWriter) = AsyncStream.makeStream(of: LogLine.self, bufferingPolicy: .bufferingNewest(500))
+    }
 
     func write(_ entry: LogEntry) {
-        var text = entry.line
+        // The level and the component have fields of their own.
+        var text = entry.text
         if text.utf8.count > Self.maximumText { text = String(text.prefix(Self.maximumText)) }
         let line = LogLine(
             time: Date().timeIntervalSince1970, level: entry.level.rawValue, component: entry.component, text: text)
@@ -30,6 +38,7 @@ final class LogRing: LogSink {
                 lines.next = (lines.next + 1) % Self.capacity
             }
         }
+        newsWriter.yield(line)
     }
 
     /// The last of those that fit, oldest first.

@@ -130,6 +130,7 @@ public enum RouterService {
             options.endings ?? (options.handlesSignals ? TerminationSignals.stream() : AsyncStream { _ in })
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await hub.follow(router) }
+            group.addTask { await hub.follow(logs.news) }
             if let scenes = parts.scenes { group.addTask { await hub.follow(scenes) } }
             group.addTask { await desk.run() }
             for job in parts.jobs { group.addTask { await job() } }
@@ -202,14 +203,18 @@ struct HTTPServer: Sendable {
         _ sockets: [ServiceSocket], _ responder: APIResponder, _ limits: ServiceLimits, _ logger: Logger
     ) async throws -> HTTPServer {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: min(4, System.coreCount))
-        let connections = OpenConnections(limit: limits.connections)
+        // Strangers who hold all connections must not keep the owner out.
+        let (own, others) = (
+            OpenConnections(limit: limits.connections, ofOne: limits.connections),
+            OpenConnections(limit: limits.connections, ofOne: limits.connectionsOfOne)
+        )
         var listeners: [HTTPListener] = []
         do {
             for socket in sockets {
                 let owner = if case .socket = socket.place { true } else { false }
                 listeners.append(
                     try await HTTPListener.start(
-                        socket, on: loops, connections: connections, limits: limits, logger: logger
+                        socket, on: loops, connections: owner ? own : others, limits: limits, logger: logger
                     ) { request, writer, channel in
                         try await responder.respond(to: request, writer, channel, owner: owner)
                     })

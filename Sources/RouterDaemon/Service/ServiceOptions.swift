@@ -56,8 +56,10 @@ public struct ServiceOptions: Sendable {
 
 /// What one client, and all of them together, may use.
 public struct ServiceLimits: Sendable {
-    /// Connections at a time.
+    /// Connections at a time, by TCP and by the socket each.
     public var connections = 2048
+    /// Of one address.
+    public var connectionsOfOne = 1200
     /// Readers of events at a time.
     public var eventReaders = 1500
     /// Requests of one TCP client in a second, and at once after a pause.

@@ -179,6 +179,23 @@ struct ServiceAbuseTests {
         }
     }
 
+    @Test("who holds all connections by TCP keeps neither the owner out nor others")
+    func hoarder() async throws {
+        let house = try ServiceHouse { options, _ in
+            options.limits.connections = 3
+            options.limits.connectionsOfOne = 2
+        }
+        try await house.live { reached in
+            let raw = reached.raw
+            let idle = try (0..<2).map { _ in try raw.connected() }
+            let request = Array("GET /api/v1/rooms HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
+            #expect(await eventually { (try? await raw.exchange(request))?.isEmpty == true })
+            #expect(try await reached.client.rooms(settle: false).count == 3, "the owner comes by the socket")
+            for socket in idle { close(socket) }
+            #expect(await eventually { (try? await raw.send("GET", "/api/v1/rooms").status) == 200 })
+        }
+    }
+
     @Test("a body that does not come is not waited for, nor is a request")
     func slow() async throws {
         let house = try ServiceHouse { options, _ in

@@ -181,12 +181,43 @@ struct ServiceControlTests {
                 return work?.body.contains("\"done\"") == true
             }
             #expect(done)
+            // It ends with what would have been answered.
+            let work = try APIJSON.decode(
+                PendingWork.self, from: Array(try await reached.raw.send("GET", place).body.utf8))
+            let session = try #require(await reached.client.sessions().first)
+            guard case .object(let fields)? = work.result else {
+                Issue.record("no result in \(work)")
+                return
+            }
+            #expect(fields["id"] == .string(session.id.rawValue))
             let waited = try await reached.raw.send("POST", "/api/v1/sessions", ["Prefer": "wait=20"], body: body)
             #expect(waited.status == 201)
             let failed = try await reached.raw.send(
                 "POST", "/api/v1/sessions", ["Prefer": "wait=20"],
                 body: #"{"what": ["http://h"], "rooms": ["Nowhere"]}"#)
             #expect(failed.status == 404)
+        }
+    }
+
+    @Test("a key is remembered for as long as its request is under way, however many others come")
+    func keys() async throws {
+        let clock = ManualClock()
+        let keys = IdempotencyKeys(now: { clock.now() })
+        guard case .new = await keys.begin("first", request: 1) else {
+            Issue.record("it is new")
+            return
+        }
+        for number in 0..<(2 * IdempotencyKeys.maximumKeys) {
+            _ = await keys.begin("k\(number)", request: 2)
+            await keys.end("k\(number)", APIAnswer(status: 204))
+        }
+        guard case .underWay = await keys.begin("first", request: 1) else {
+            Issue.record("it was forgotten")
+            return
+        }
+        guard case .new = await keys.begin("k0", request: 2) else {
+            Issue.record("the oldest that is over is still there")
+            return
         }
     }
 

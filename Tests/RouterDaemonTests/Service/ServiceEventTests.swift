@@ -89,6 +89,57 @@ struct ServiceEventTests {
         #expect(try await taken(hub, notices) == ["102 notice", "104 notice"])
     }
 
+    @Test("who follows one device is told that a session leaves it, and gets all of one that comes to it")
+    func comingAndGoing() async throws {
+        let hub = hub()
+        await hub.take(start)
+        let kitchen = RouteID(rawValue: "rt-kitchen")
+        let reader = try #require(await hub.subscribe(after: 101, routes: [kitchen]))
+        func session(_ id: String, on routes: [RouteID]) -> RouterEvent.Body {
+            let item = QueueItem(id: ItemID(rawValue: "i"), source: .url("http://h/a"))
+            return .session(
+                SessionSnapshot(
+                    id: SessionID(rawValue: id), connection: .connected, media: .playing, ownership: .ours,
+                    members: routes.map { SessionMember(route: $0, name: "n") },
+                    queue: QueueSnapshot(version: 1, items: [item], current: item.id), now: 1))
+        }
+        let den = RouteID(rawValue: "rt-den")
+        await hub.take(session("s1", on: [kitchen, den]))
+        #expect(try await taken(hub, reader) == ["102 session.changed"])
+        await hub.take(session("s1", on: [den]))
+        #expect(try await taken(hub, reader) == ["103 session.changed"], "it is told that it is gone")
+        await hub.take(session("s2", on: [den]))
+        #expect(try await taken(hub, reader).isEmpty)
+        await hub.take(session("s2", on: [den, kitchen]))
+        #expect(try await taken(hub, reader) == ["105 snapshot"], "it knows nothing of its queue")
+        await hub.take(session("s2", on: [kitchen]))
+        #expect(try await taken(hub, reader) == ["106 session.changed"])
+    }
+
+    @Test("what is logged is told to those who ask for it, and to nobody else")
+    func logged() async throws {
+        let hub = hub()
+        await hub.take(start)
+        let all = try #require(await hub.subscribe(after: 101))
+        let (lines, writer) = AsyncStream.makeStream(of: LogLine.self)
+        writer.yield(LogLine(time: 1, level: "info", component: "X", text: "before"))
+        writer.finish()
+        await hub.follow(lines)
+        #expect(await hub.lastSequence == 101, "nobody asks")
+        let logs = try #require(await hub.subscribe(after: 101, topics: [.logs]))
+        let ring = LogRing()
+        ring.write(
+            LogEntry(
+                level: .info, component: "CastV2.X", function: "f()", location: "X.swift:1", message: "said\nso",
+                metadata: ["a": "b"]))
+        let following = Task { await hub.follow(ring.news) }
+        #expect(await eventually { await hub.lastSequence == 102 })
+        following.cancel()
+        #expect(try await taken(hub, logs) == ["102 log"])
+        #expect(try await taken(hub, all).isEmpty)
+        #expect(ring.last(1, glob: nil, level: nil).first?.text == "said so a=b")
+    }
+
     @Test("a sign of life for who is quiet; an end for who takes nothing")
     func signs() async throws {
         let clock = ManualClock()
