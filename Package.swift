@@ -185,8 +185,8 @@ let package = Package(
         tests(
             "RouterDaemonTests",
             [
-                "RouterDaemon", "RouterAPI", "RouterCore", "RouterStore", "CastBackend", "RouteBackend", "RouteModel",
-                "RouterTestKit", "SimulatedReceivers", "PeerSupport", logging, nio, nioPosix, nioHTTP,
+                "RouterDaemon", "RouterAPI", "RouterCore", "RouterStore", "SceneScript", "CastBackend", "RouteBackend",
+                "RouteModel", "RouterTestKit", "SimulatedReceivers", "PeerSupport", logging, nio, nioPosix, nioHTTP,
             ]),
         tests(
             "RouterCommandsTests",

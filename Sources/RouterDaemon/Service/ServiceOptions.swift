@@ -18,7 +18,7 @@ public struct ServiceOptions: Sendable {
     /// Ends at SIGTERM and SIGINT.
     public var handlesSignals = true
     /// A port that is taken, by another user's daemon for one, is told and lived with: nobody has asked for it.
-    private(set) var httpMayFail = false
+    var httpMayFail = false
     /// In their place, for a test.
     var endings: AsyncStream<Int32>?
     /// Takes up again what another daemon has left playing.

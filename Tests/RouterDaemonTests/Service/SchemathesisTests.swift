@@ -23,7 +23,10 @@ struct SchemathesisTests {
     @Test("schemathesis finds no server error, and no answer off the document")
     func document() async throws {
         let program = try Self.program()
-        let house = try ServiceHouse { options, folder in
+        // Scenes want to be trusted.
+        let token = "only-of-this-test"
+        var house = try ServiceHouse { options, folder in
+            options.token = APIToken(token)
             let music = folder.appendingPathComponent("music")
             try FileManager.default.createDirectory(at: music, withIntermediateDirectories: true)
             options.roots = [music.path]
@@ -31,13 +34,14 @@ struct SchemathesisTests {
             options.limits.requestsPerSecond = 100_000
             options.limits.burst = 100_000
         }
+        house.parts = ServiceHouse.scenes
+        let configuration = house.folder.appendingPathComponent("schemathesis.toml")
         try await house.live { reached in
             for room in ["Den", "Lounge"] {
                 _ = try await reached.client.play(
                     PlayRequest(what: ["http://h/one", "http://h/two"], rooms: [room]))
             }
             // A list with too many entries may well be too large as a whole.
-            let configuration = house.folder.appendingPathComponent("schemathesis.toml")
             try Data(
                 """
                 [checks]
@@ -48,7 +52,7 @@ struct SchemathesisTests {
                 program,
                 [
                     "--config-file", configuration.path, "run", "http://127.0.0.1:\(reached.port)/api/v1/openapi.json",
-                    "--phases",
+                    "--header", "Authorization: Bearer \(token)", "--phases",
                     Self.isLong ? "coverage,fuzzing,stateful" : "coverage,fuzzing", "--max-examples",
                     Self.isLong ? "30" : "10", "--checks", Self.checks, "--seed", "5", "--generation-database",
                     ":memory:", "--exclude-operation-id", "followEvents", "--suppress-health-check", "all",

@@ -136,7 +136,6 @@ struct ServiceAbuseTests {
             ("POST", "/api/v1/sessions/current/commands", #"{"command": {"type": "explode"}}"#, 400),
             ("POST", "/api/v1/sessions/current/commands", #"{"command": {"type": "play"}}"#, 404),
             ("DELETE", "/api/v1/sessions/current/members", nil, 400),
-            ("POST", "/api/v1/scene-runs", #"{"text": "version: 1"}"#, 422),
         ] as [(String, String, String?, Int)])
     func mistakes(_ method: String, _ path: String, _ body: String?, _ status: Int) async throws {
         let house = try ServiceHouse()
@@ -176,6 +175,28 @@ struct ServiceAbuseTests {
             #expect(await eventually { (try? await raw.exchange(request))?.isEmpty == true })
             for socket in idle { close(socket) }
             #expect(await eventually { (try? await raw.send("GET", "/api/v1/rooms").status) == 200 })
+        }
+    }
+
+    @Test("R4 scenes and schedules by TCP are for who is trusted; a scene that is wrong is refused with what is wrong")
+    func scenes() async throws {
+        var house = try ServiceHouse()
+        house.parts = ServiceHouse.scenes
+        try await house.live { reached in
+            for (method, path, body) in [
+                ("POST", "/api/v1/scene-runs", #"{"text": "version: 1"}"#), ("GET", "/api/v1/schedules", nil),
+                ("DELETE", "/api/v1/scene-runs/x", nil), ("DELETE", "/api/v1/schedules/x", nil),
+            ] as [(String, String, String?)] {
+                let answer = try await reached.raw.send(method, path, body: body)
+                #expect(answer.status == 403, "\(method) \(path): \(answer.body)")
+            }
+            let error = await #expect(throws: RouterError.self) {
+                try await reached.client.startScene(
+                    SceneRequest(text: "version: 1\nname: X\nsteps:\n  - plai: {}\n", path: "x.yaml"))
+            }
+            #expect(
+                error?.code == .sceneInvalid && error?.message.contains("x.yaml:4:") == true,
+                "\(String(describing: error))")
         }
     }
 

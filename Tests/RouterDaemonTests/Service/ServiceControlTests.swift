@@ -199,6 +199,29 @@ struct ServiceControlTests {
         }
     }
 
+    @Test("what takes longer than “wait=N” goes on, and its key is in use meanwhile")
+    func waiting() async throws {
+        let house = try ServiceHouse()
+        let hold = house.cast.holdsOpening(of: house.cast.endpoint(named: "Den", host: "10.0.0.3"))
+        try await house.live { reached in
+            let body = #"{"what": ["http://h/one"], "rooms": ["Den"]}"#
+            let fields = ["Prefer": "wait=1", "Idempotency-Key": "k"]
+            let late = try await reached.raw.send("POST", "/api/v1/sessions", fields, body: body)
+            #expect(late.status == 202, "\(late.body)")
+            let again = try await reached.raw.send("POST", "/api/v1/sessions", fields, body: body)
+            #expect(again.status == 409 && again.body.contains("under way"), "\(again.body)")
+            hold.finish()
+            let place = try #require(late.fields["location"])
+            #expect(
+                await eventually {
+                    (try? await reached.raw.send("GET", place))?.body.contains("\"done\"") ?? false
+                })
+            let answered = try await reached.raw.send("POST", "/api/v1/sessions", fields, body: body)
+            #expect(answered.status == 201, "\(answered.body)")
+            #expect(await reached.client.sessions().count == 1)
+        }
+    }
+
     @Test("a key is remembered for as long as its request is under way, however many others come")
     func keys() async throws {
         let clock = ManualClock()

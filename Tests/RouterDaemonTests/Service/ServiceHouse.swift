@@ -5,6 +5,7 @@ import RouteModel
 import RouterAPI
 import RouterCore
 import RouterTestKit
+import SceneScript
 
 @testable import RouterDaemon
 
@@ -50,6 +51,12 @@ struct ServiceHouse: Sendable {
         options.limits.burst = 10_000
         try change(&options, folder)
         self.options = options
+    }
+
+    /// Scenes as a daemon runs them, with schedules that are kept nowhere.
+    static let scenes: ServiceParts.Make = { router, tell in
+        let host = SceneHost(router: router, schedules: nil, tell: tell)
+        return ServiceParts(scenes: host, jobs: [{ await host.run() }], endings: [{ await host.shutdown() }])
     }
 
     var socket: RouterPlace { .socket(path: options.socketPath ?? "") }

@@ -81,6 +81,15 @@ struct ServiceLifeTests {
         #expect(!options.httpMayFail)
         #expect(throws: RouterError.self) { try RouterService.open(options) }
         #expect(access(folder + "/router/router.sock", F_OK) != 0)
+        options.httpMayFail = true
+        var said: [Notice] = []
+        let sockets = try RouterService.open(options) { said.append($0) }
+        #expect(sockets.map(\.place) == [.socket(path: folder + "/router/router.sock")])
+        #expect(said.count == 1 && said[0].message.contains("by its socket only"))
+        for socket in sockets {
+            socket.remove()
+            close(socket.descriptor)
+        }
     }
 
     @Test("K1 at its end it leaves alone what goes on without it, and stops what does not")
