@@ -32,7 +32,8 @@ struct QueueDelta: Sendable {
 
     /// Both orders are of one table: its numbers tell what is there, and no item is looked at that was there before.
     private mutating func compare(_ old: WrittenQueue, _ new: QueueSnapshot, changed: [UInt32]) {
-        var rowOf = [UInt32](repeating: 0, count: new.items.table.count)
+        // Either may have gone its own way since.
+        var rowOf = [UInt32](repeating: 0, count: max(old.items.table.count, new.items.table.count))
         for (number, row) in zip(old.items.numbers, old.rows) { rowOf[Int(number)] = row }
         let here = NumberSet(new.items.numbers, count: rowOf.count)
         for number in changed where here.contains(number) && rowOf[Int(number)] != 0 {

@@ -392,6 +392,7 @@ struct AnnounceTests {
     func duckedMeanwhile() async throws {
         let house = Self.house()
         house.media.mixes()
+        house.media.add("gong", seconds: 500)
         try await house.live { house in
             _ = try await house.play(["one", "two"], in: ["Kitchen", "Bath"])
             await seconds(10, house)
@@ -404,7 +405,8 @@ struct AnnounceTests {
             #expect(try await one.rooms.map(\.said) == [false])
             #expect(music.overlays.isEmpty)
             async let both = house.engine.announce(
-                AnnounceRequest(what: "bell", rooms: ["Kitchen", "Bath"], priority: .low))
+                AnnounceRequest(
+                    what: "gong", rooms: ["Kitchen", "Bath"], priority: .low, deadline: MediaTime(seconds: 600)))
             #expect(await eventually { music.overlays.count == 1 })
             _ = try await house.engine.perform(.next, session: nil, origin: .api)
             #expect(await house.turn(seconds: 10) { await house.engine.announcements.count == 0 })

@@ -443,7 +443,7 @@ struct PlayQueue: Sendable {
         original = before.original
         shuffleSeed = before.shuffleSeed
         present = NumberSet(order, count: table.count)
-        if let playing = current.flatMap({ numbers[$0] }), !present.contains(playing) {
+        if let playing = current.flatMap({ numbers[$0] }), were.contains(playing), !present.contains(playing) {
             // After the last of what was before it and is there still.
             let ahead = old[..<(old.firstIndex(of: playing) ?? 0)]
             let anchor = ahead.last(where: present.contains).flatMap { order.firstIndex(of: $0) }
