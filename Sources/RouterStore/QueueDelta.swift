@@ -40,13 +40,25 @@ struct QueueDelta: Sendable {
             let item = new.items.table[number]
             if item != old.items.table[number] { written.append((rowOf[Int(number)], item)) }
         }
-        removed = zip(old.items.numbers, old.rows).filter { !here.contains($0.0) }.map(\.1)
+        // One that was taken out and put in again has another number, and the same row.
+        var gone: [ItemID: (row: UInt32, item: QueueItem)] = [:]
+        for (number, row) in zip(old.items.numbers, old.rows) where !here.contains(number) {
+            let item = old.items.table[number]
+            if let double = gone.updateValue((row, item), forKey: item.id) { removed.append(double.row) }
+        }
         var next = (old.rows.max() ?? 0) &+ 1
         for number in new.items.numbers where rowOf[Int(number)] == 0 {
-            rowOf[Int(number)] = next
-            written.append((next, new.items.table[number]))
-            next &+= 1
+            let item = new.items.table[number]
+            if !gone.isEmpty, let known = gone.removeValue(forKey: item.id) {
+                rowOf[Int(number)] = known.row
+                if known.item != item { written.append((known.row, item)) }
+            } else {
+                rowOf[Int(number)] = next
+                written.append((next, item))
+                next &+= 1
+            }
         }
+        removed += gone.values.map(\.row).sorted()
         rows = new.items.numbers.map { rowOf[Int($0)] }
         guard new.isShuffled else { return }
         if let unshuffled = new.unshuffledItems, unshuffled.table.changes(since: new.items.table)?.isEmpty ?? false {

@@ -29,6 +29,8 @@ struct GroupCommandTests {
 
     private static func send(_ commands: [RemoteCommand], _ house: House) async throws {
         for command in commands {
+            // One volume after another is not the last of a drag.
+            house.clock.advance(seconds: 1)
             let outcome = try await house.engine.perform(command, session: nil, origin: .cli).outcome
             #expect(!outcome.isError, "\(command): \(outcome)")
         }
