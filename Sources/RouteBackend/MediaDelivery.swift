@@ -180,6 +180,15 @@ public protocol AudioFeed: Sendable {
 
     /// The frames that can be had without decoding again: from the oldest kept to the newest decoded.
     func retained() async -> Range<Int64>
+
+    /// Has `clip` be heard over what nobody has read yet, and that so much less loud (0 to 1) meanwhile.
+    ///
+    /// - Returns: the frames that the clip is in; nil where this feed cannot do so, and then it is as it was.
+    func overlay(_ clip: any AudioFeed, lowering share: Double) async throws -> Range<Int64>?
+}
+
+extension AudioFeed {
+    public func overlay(_ clip: any AudioFeed, lowering share: Double) async throws -> Range<Int64>? { nil }
 }
 
 /// One reader of a feed. Not to be shared by tasks.

@@ -51,31 +51,125 @@ public enum MediaSource: Codable, Sendable, Hashable {
 }
 
 /// A queue at one version. The router's queue is the truth; devices get a view of it.
-public struct QueueSnapshot: Codable, Sendable, Hashable {
+public struct QueueSnapshot: Sendable, Hashable {
     public var version: Int
     /// Play order.
-    public var items: [QueueItem]
+    public var items: QueueItems
     /// Nil before the first item and after the last.
     public var current: ItemID?
     public var repeatMode: RepeatMode
-    /// The order without shuffle, while shuffled.
-    public var original: [ItemID]?
     /// What is done with an item that does not play; nil is `skip`.
     public var failurePolicy: FailurePolicy?
     /// What the order was last drawn from, while shuffled.
     public var shuffleSeed: UInt32?
+    private var unshuffled: Unshuffled?
+    private var hint = Hint()
+
+    private enum Unshuffled: Sendable, Hashable {
+        case items(QueueItems)
+        case ids([ItemID])
+
+        static func == (left: Unshuffled, right: Unshuffled) -> Bool {
+            if case .items(let left) = left, case .items(let right) = right {
+                return left.agrees(with: right) { $0.id == $1.id }
+            }
+            return left.ids == right.ids
+        }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(ids) }
+
+        var ids: [ItemID] {
+            switch self {
+            case .items(let items): items.map(\.id)
+            case .ids(let ids): ids
+            }
+        }
+    }
+
+    /// Where the current item was when the snapshot was made. It is looked at first, and says nothing of the queue.
+    private struct Hint: Sendable, Hashable {
+        var place: Int?
+
+        static func == (_: Hint, _: Hint) -> Bool { true }
+        func hash(into hasher: inout Hasher) {}
+    }
 
     public init(
-        version: Int, items: [QueueItem], current: ItemID?, repeatMode: RepeatMode = .off, original: [ItemID]? = nil,
-        failurePolicy: FailurePolicy? = nil, shuffleSeed: UInt32? = nil
+        version: Int, items: some Sequence<QueueItem>, current: ItemID?, repeatMode: RepeatMode = .off,
+        original: [ItemID]? = nil, failurePolicy: FailurePolicy? = nil, shuffleSeed: UInt32? = nil
     ) {
-        self.shuffleSeed = shuffleSeed
-        self.failurePolicy = failurePolicy
+        self.init(
+            version: version, items: items as? QueueItems ?? QueueItems(items), current: current, place: nil,
+            repeatMode: repeatMode, unshuffled: nil, failurePolicy: failurePolicy, shuffleSeed: shuffleSeed)
+        self.original = original
+    }
+
+    /// - Parameters:
+    ///   - place: where the current item is, if that is known.
+    ///   - unshuffled: the same items without shuffle, while shuffled.
+    package init(
+        version: Int, items: QueueItems, current: ItemID?, place: Int?, repeatMode: RepeatMode,
+        unshuffled: QueueItems?, failurePolicy: FailurePolicy?, shuffleSeed: UInt32?
+    ) {
         self.version = version
         self.items = items
         self.current = current
         self.repeatMode = repeatMode
-        self.original = original
+        self.failurePolicy = failurePolicy
+        self.shuffleSeed = shuffleSeed
+        self.unshuffled = unshuffled.map { .items($0) }
+        hint.place = place
+    }
+
+    /// The order without shuffle, while shuffled. Made anew each time that it is asked for.
+    public var original: [ItemID]? {
+        get { unshuffled?.ids }
+        set { unshuffled = newValue.map { .ids($0) } }
+    }
+
+    public var isShuffled: Bool { unshuffled != nil }
+
+    /// The items without shuffle; nil where that order is not known as such.
+    package var unshuffledItems: QueueItems? { if case .items(let items)? = unshuffled { items } else { nil } }
+
+    package func hasSameOriginal(as other: QueueSnapshot) -> Bool { unshuffled == other.unshuffled }
+
+    /// Where the current item is in `items`.
+    public var currentPlace: Int? {
+        guard let current else { return nil }
+        if let place = hint.place, items.indices.contains(place), items[place].id == current { return place }
+        return items.firstIndex { $0.id == current }
+    }
+
+    public var currentItem: QueueItem? { currentPlace.map { items[$0] } }
+}
+
+extension QueueSnapshot: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case version, items, current, repeatMode, original, failurePolicy, shuffleSeed
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            version: try container.decode(Int.self, forKey: .version),
+            items: try container.decode(QueueItems.self, forKey: .items),
+            current: try container.decodeIfPresent(ItemID.self, forKey: .current),
+            repeatMode: try container.decode(RepeatMode.self, forKey: .repeatMode),
+            original: try container.decodeIfPresent([ItemID].self, forKey: .original),
+            failurePolicy: try container.decodeIfPresent(FailurePolicy.self, forKey: .failurePolicy),
+            shuffleSeed: try container.decodeIfPresent(UInt32.self, forKey: .shuffleSeed))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(version, forKey: .version)
+        try container.encode(items, forKey: .items)
+        try container.encodeIfPresent(current, forKey: .current)
+        try container.encode(repeatMode, forKey: .repeatMode)
+        try container.encodeIfPresent(original, forKey: .original)
+        try container.encodeIfPresent(failurePolicy, forKey: .failurePolicy)
+        try container.encodeIfPresent(shuffleSeed, forKey: .shuffleSeed)
     }
 }
 
@@ -202,7 +296,7 @@ extension QueueSnapshot {
             if let index = items.firstIndex(where: { $0.id == item.id }) { items[index] = item }
         case .order(let ids):
             let places = Dictionary(items.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-            items = ids.compactMap { places[$0] }
+            items = QueueItems(ids.compactMap { places[$0] })
         case .current(let id): current = id
         case .repeatMode(let mode): repeatMode = mode
         case .original(let ids): original = ids

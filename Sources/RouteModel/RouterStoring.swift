@@ -27,6 +27,11 @@ public protocol RouterStoring: Sendable {
     /// The latest first. One that a process had not ended when it was cut short counts as cancelled then.
     func plays(limit: Int) async throws -> [PlayRecord]
 
+    /// Keeps how a session ended beside its queue, for as long as that is kept.
+    func saveEnding(_ ending: SessionEnding) async throws
+    /// Sessions that have ended, with their queues, the latest first. At most `limit`.
+    func endings(limit: Int) async throws -> [(ending: SessionEnding, queue: QueueSnapshot)]
+
     func saveSession(_ record: SessionRecord) async throws
     /// Sessions that were running when the process ended without ending them.
     func sessionsToRejoin() async throws -> [SessionRecord]
@@ -81,6 +86,15 @@ public struct SessionRecord: Codable, Sendable, Hashable {
     /// What `position` grew from: the monotonic clock goes on over a restart of the process.
     public var anchor: PlaybackAnchor?
     public var rate: Double
+    /// The volume of all rooms together, 0 to 1.
+    public var master: Double?
+    /// While `master` is 0: the last one that was not.
+    public var silencedMaster: Double?
+    /// What was played before the current item, the latest last.
+    public var played: [ItemID]?
+
+    /// How much of `played` is kept.
+    public static let maximumPlayed = 100
 
     public struct Member: Codable, Sendable, Hashable {
         public var route: RouteID
@@ -90,10 +104,17 @@ public struct SessionRecord: Codable, Sendable, Hashable {
         public var endpoint: Endpoint?
         /// What the device held after its current item, where it has a queue of its own.
         public var window: [MediaToken]?
+        /// How loud it was last known to be.
+        public var volume: VolumeState?
+        /// How loud it was against the master, 0 to 1.
+        public var trim: Double?
 
         public init(
-            route: RouteID, name: String, room: String, endpoint: Endpoint?, window: [MediaToken]? = nil
+            route: RouteID, name: String, room: String, endpoint: Endpoint?, window: [MediaToken]? = nil,
+            volume: VolumeState? = nil, trim: Double? = nil
         ) {
+            self.volume = volume
+            self.trim = trim
             self.route = route
             self.name = name
             self.room = room
@@ -115,6 +136,31 @@ public struct SessionRecord: Codable, Sendable, Hashable {
         self.members = members
         self.anchor = anchor
         self.rate = rate
+    }
+}
+
+/// How a session ended: what is shown of it beside its queue.
+public struct SessionEnding: Codable, Sendable, Hashable {
+    public var session: SessionID
+    public var reason: StopReason
+    public var members: [Member]
+
+    public struct Member: Codable, Sendable, Hashable {
+        public var route: RouteID
+        public var name: String
+        public var `protocol`: RouteProtocol?
+
+        public init(route: RouteID, name: String, protocol: RouteProtocol?) {
+            self.route = route
+            self.name = name
+            self.protocol = `protocol`
+        }
+    }
+
+    public init(session: SessionID, reason: StopReason, members: [Member]) {
+        self.session = session
+        self.reason = reason
+        self.members = members
     }
 }
 

@@ -163,7 +163,7 @@ public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
         self.now = now
     }
 
-    public var currentItem: QueueItem? { queue.items.first { $0.id == queue.current } }
+    public var currentItem: QueueItem? { queue.currentItem }
     public var position: MediaTime? { anchor?.position(at: now) }
 
     /// The current item's metadata as it is to be shown: what a station says now goes before what is known of it.
@@ -206,5 +206,5 @@ public struct RejoinableSession: Codable, Sendable, Hashable, Identifiable {
         self.playing = playing
     }
 
-    public var currentItem: QueueItem? { queue.items.first { $0.id == queue.current } }
+    public var currentItem: QueueItem? { queue.currentItem }
 }

@@ -114,6 +114,19 @@ extension RouterEngine {
     private func say(
         _ clip: Clip, _ request: AnnounceRequest, to party: Party, _ number: Int
     ) async -> [AnnounceReport.RoomReport] {
+        if party.waits, request.volume == nil, let (session, routes) = party.sessions.first {
+            // What is to have a volume of its own cannot be part of what plays.
+            let names = await session.names(on: routes)
+            if let outcome = await session.duck(clip, on: routes) {
+                return names.map { name in
+                    switch outcome {
+                    case .success: AnnounceReport.RoomReport(room: name, said: true, restored: .resumed)
+                    case .failure(let error):
+                        AnnounceReport.RoomReport(room: name, said: false, restored: .overruled, error: error)
+                    }
+                }
+            }
+        }
         if party.waits, let (session, routes) = party.sessions.first,
             await !itemEnds(of: session, on: routes, before: clip.deadline)
         {

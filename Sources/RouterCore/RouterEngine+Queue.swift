@@ -89,7 +89,7 @@ extension RouterEngine {
     public func saveQueue(session: SessionID?, as name: String) async throws -> SavedQueue {
         let name = try Self.checked(name)
         let queue = try await queue(of: session)
-        let items = queue.items.filter { !$0.source.isStandardInput }.map { item in
+        let items = queue.items.filter { !$0.source.isStandardInput }.map { item -> QueueItem in
             var item = item
             item.failure = nil
             return item

@@ -33,11 +33,12 @@ extension RouterEngine {
         if isRunning(id) { return try await runningSnapshot(id) }
         let (record, queue) = try await record(of: id)
         let members = try await members(of: record)
-        let tokens = try await tokens(of: queue)
-        await serveAgain(queue, tokens, to: members)
+        let items = PlayQueue(queue)
+        let tokens = try await tokens(of: items)
+        await serveAgain(items, tokens, to: members)
         await release(Set(members.map(\.route)))
         let session = PlaybackSession(
-            id: id, queue: PlayQueue(queue), members: members, start: .zero, rate: record.rate,
+            id: id, queue: items, members: members, start: .zero, rate: record.rate,
             environment: environment(for: id))
         begin(session, id: id)
         try await session.startAgain(record, tokens: tokens)
@@ -69,7 +70,65 @@ extension RouterEngine {
             }
         }
         try await store.removeSession(id)
-        try await store.removeMediaTokens(items: queue.items.map(\.id))
+        try await store.removeMediaTokens(items: Array(try await tokens(of: PlayQueue(queue)).keys))
+        forget(id)
+    }
+
+    // MARK: What is shown of them
+
+    /// Those that may be taken up again: nobody here drives them, and their devices may play on.
+    func suspendedSnapshots() async -> [SessionSnapshot] {
+        var result: [SessionSnapshot] = []
+        for record in (try? await store.sessionsToRejoin()) ?? [] {
+            guard let queue = try? await store.queue(session: record.session) else { continue }
+            let item = queue.currentItem
+            var anchor =
+                record.anchor
+                ?? PlaybackAnchor(
+                    item: item?.id ?? ItemID(rawValue: ""), time: record.position, instant: clock.now(), rate: 0,
+                    quality: .estimated, duration: item?.metadata.duration)
+            anchor.quality = .estimated
+            let members = record.members.map { member in
+                SessionMember(
+                    route: member.route, name: member.name, endpoint: member.endpoint?.id,
+                    protocol: member.endpoint?.protocol, connection: .suspended,
+                    media: record.playing ? .playing : .paused, volume: member.volume, trim: member.trim)
+            }
+            result.append(
+                SessionSnapshot(
+                    id: record.session, connection: .suspended, media: record.playing ? .playing : .paused,
+                    members: members, queue: queue, anchor: anchor.item == item?.id ? anchor : nil,
+                    volume: record.master.map { VolumeState(level: VolumePosition($0)) }, now: clock.now()))
+        }
+        return result
+    }
+
+    /// The last that have ended, the latest last.
+    func endedSnapshots() async -> [SessionSnapshot] {
+        let endings = (try? await store.endings(limit: Self.keptSessions)) ?? []
+        return endings.reversed().map { ending, queue in
+            SessionSnapshot(
+                id: ending.session, connection: ending.reason == .error ? .failed : .ended, media: .stopped,
+                stopReason: ending.reason,
+                members: ending.members.map { member in
+                    SessionMember(
+                        route: member.route, name: member.name, protocol: member.protocol, connection: .ended,
+                        media: .stopped)
+                }, queue: queue, now: clock.now())
+        }
+    }
+
+    /// A command for a session that is not taken up yet: to play is to take it up.
+    func takeUp(_ id: SessionID, by command: RemoteCommand) async throws -> CommandResult {
+        guard command == .play || command == .toggle else {
+            throw RouterError(
+                .unavailable, "the session \(id) was cut short, and is not taken up again yet",
+                hint: "Let it play first, or run “router session join \(id)”", scope: .session, retry: .later)
+        }
+        let snapshot = try await rejoin(id)
+        // One that was paused is paused then.
+        if snapshot.media == .paused { return try await perform(.play, session: id, origin: .system) }
+        return CommandResult(id: .random(), outcome: snapshot.media == .playing ? .succeeded : .accepted)
     }
 
     private func record(of id: SessionID) async throws -> (SessionRecord, QueueSnapshot) {
@@ -112,18 +171,16 @@ extension RouterEngine {
         return members
     }
 
-    private func tokens(of queue: QueueSnapshot) async throws -> [ItemID: MediaToken] {
-        let items = Set(queue.items.map(\.id))
-        return Dictionary(
-            try await store.mediaTokens().filter { items.contains($0.item) }.map { ($0.item, $0.token) },
+    private func tokens(of queue: PlayQueue) async throws -> [ItemID: MediaToken] {
+        Dictionary(
+            try await store.mediaTokens().filter { queue.item($0.item) != nil }.map { ($0.item, $0.token) },
             uniquingKeysWith: { first, _ in first })
     }
 
     /// What receivers may be fetching in this very moment is served again before anything else.
-    private func serveAgain(_ queue: QueueSnapshot, _ tokens: [ItemID: MediaToken], to members: [Member]) async {
-        guard !tokens.isEmpty else { return }
-        for item in queue.items {
-            guard case .file = item.source, let token = tokens[item.id] else { continue }
+    private func serveAgain(_ queue: PlayQueue, _ tokens: [ItemID: MediaToken], to members: [Member]) async {
+        for (id, token) in tokens {
+            guard let item = queue.item(id), case .file = item.source else { continue }
             for host in Set(members.compactMap { $0.endpoint?.host }) {
                 _ = try? await media.publish(item, token: token, for: PullRequirements(receiverAddress: host))
             }

@@ -177,9 +177,12 @@ extension RouterEngine {
 
     // MARK: What a person means
 
-    /// A command with the room's own name in place of an alias.
+    /// A command with the room's own name in place of an alias, and `@group:NAME` for a group.
     func named(_ command: RemoteCommand) -> RemoteCommand {
-        func name(_ room: String) -> String { configuredRooms.first { $0.isCalled(room) }?.name ?? room }
+        func name(_ room: String) -> String {
+            if let group = group(meantBy: room) { return group.selector }
+            return configuredRooms.first { $0.isCalled(room) }?.name ?? room
+        }
         return switch command {
         case .setVolume(let level, let room): .setVolume(level, room: room.map(name))
         case .stepVolume(let step, let room): .stepVolume(step, room: room.map(name))
@@ -189,6 +192,19 @@ extension RouterEngine {
         case .fade(let level, let time, let room): .fade(to: level, over: time, room: room.map(name))
         default: command
         }
+    }
+
+    /// Whether a command, as `named` gives it, is for the rooms of a group.
+    func namesGroup(_ command: RemoteCommand) -> Bool {
+        let room: String? =
+            switch command {
+            case .setVolume(_, let room), .stepVolume(_, let room), .mute(_, let room), .fade(_, _, let room),
+                .setStreamVolume(_, let room):
+                room
+            case .trim(_, let room): room
+            default: nil
+            }
+        return room?.hasPrefix(Self.groupPrefix) ?? false
     }
 
     /// The names of rooms that go by aliases or groups: what a session knows its rooms by.
@@ -441,6 +457,9 @@ extension Room {
 }
 
 extension RoomGroup {
+    /// What means this group and no room.
+    var selector: String { "@group:\(name)" }
+
     func has(_ room: String) -> Bool { rooms.contains { $0.lowercased() == room.lowercased() } }
 
     mutating func remove(_ room: String) {

@@ -16,6 +16,9 @@ public struct EngineConfiguration: Sendable {
     public var random: @Sendable () -> Double = { Double.random(in: 0...1) }
     /// Seconds since 1970, for what people read.
     public var wallSeconds: @Sendable () -> Double = { Date().timeIntervalSince1970 }
+    /// Whether sessions of earlier processes are shown: those that may be taken up again, and the last that have ended,
+    /// with their queues. For a process that stays.
+    public var recallsSessions = false
     /// Minutes after midnight by the clock on the wall here, 0 to 1439: quiet hours go by it.
     public var localMinute: @Sendable () -> Int = {
         let parts = Calendar.current.dateComponents([.hour, .minute], from: Date())
@@ -68,7 +71,9 @@ public actor RouterEngine: RouterControlling {
     private var numbers: [SessionID: Int] = [:]
     /// Sessions that have ended, oldest first: the last few can still be looked at.
     private var over: [SessionID] = []
-    private static let keptSessions = 8
+    static let keptSessions = 8
+    private var recalled = false
+    private var recalling = CommandLane()
     private var log = EventLog()
     var pairingsUnderWay: [String: PairingUnderWay] = [:]
 
@@ -326,8 +331,12 @@ public actor RouterEngine: RouterControlling {
     public func perform(
         _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin
     ) async throws -> CommandResult {
+        if let session, !isRunning(session), snapshots[session]?.connection == .suspended {
+            return try await takeUp(session, by: command)
+        }
         let target = try chosenSession(session)
         let command = named(command)
+        if namesGroup(command) { await target.know(storedGroups) }
         var report = CommandReport(
             id: .random(), session: target.id, command: command, origin: origin, outcome: .accepted)
         do {
@@ -347,6 +356,7 @@ public actor RouterEngine: RouterControlling {
 
     /// As of this instant: what reads a position from one needs no clock.
     public func sessions() async -> [SessionSnapshot] {
+        await recallSessions()
         let now = clock.now()
         return snapshots.values.sorted { $0.id < $1.id }.map { snapshot in
             var snapshot = snapshot
@@ -363,7 +373,8 @@ public actor RouterEngine: RouterControlling {
     }
 
     public func events() async -> AsyncStream<RouterEvent> {
-        log.reader(beginningWith: .snapshot(routes: list, sessions: await sessions()))
+        await recallSessions()
+        return log.reader(beginningWith: .snapshot(routes: list, sessions: await sessions()))
     }
 
     // MARK: Choosing
@@ -477,6 +488,33 @@ public actor RouterEngine: RouterControlling {
                 numbers[oldest] = nil
             }
         }
+        log.append(.session(snapshot))
+    }
+
+    /// Shows what the store knows of earlier processes' sessions. Once: from then on they are this one's.
+    private func recallSessions() async {
+        guard configuration.recallsSessions, !recalled else { return }
+        if !recalling.enter() { await withCheckedContinuation { recalling.enqueue($0) } }
+        defer { recalling.leave() }
+        guard !recalled else { return }
+        for snapshot in await endedSnapshots() where snapshots[snapshot.id] == nil {
+            snapshots[snapshot.id] = snapshot
+            over.append(snapshot.id)
+        }
+        for snapshot in await suspendedSnapshots() where snapshots[snapshot.id] == nil {
+            snapshots[snapshot.id] = snapshot
+        }
+        recalled = true
+    }
+
+    /// A session that is not taken up again any more is over.
+    func forget(_ id: SessionID) {
+        guard !isRunning(id), var snapshot = snapshots[id], snapshot.connection == .suspended else { return }
+        snapshot.connection = .ended
+        snapshot.media = .stopped
+        snapshot.stopReason = .cancelled
+        snapshots[id] = snapshot
+        over.append(id)
         log.append(.session(snapshot))
     }
 

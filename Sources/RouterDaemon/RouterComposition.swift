@@ -18,7 +18,9 @@ struct RouterComposition: Sendable {
     private let remotes: AirPlayRemoteControl
 
     /// Throws `configuration`, and `internal` where the sending thread cannot be had.
-    init(_ setup: RouterSetup) throws {
+    ///
+    /// - Parameter stays: it is a daemon's, and shows what earlier ones have left.
+    init(_ setup: RouterSetup, stays: Bool = false) throws {
         for notice in setup.configuration.notices { setup.say(notice) }
         let clock = SystemHostClock()
         let store = try Self.openStore(setup)
@@ -38,12 +40,13 @@ struct RouterComposition: Sendable {
         self.clock = clock
         self.remotes = remotes
         self.media = media
+        var configuration = EngineConfiguration(
+            rooms: setup.configuration.rooms, stated: stated.map(\.endpoint),
+            senderName: setup.configuration.senderName, password: Self.passwords(setup, stated))
+        configuration.recallsSessions = stays
         engine = RouterEngine(
             providers: providers, browsing: setup.discovers ? AvahiBrowser() : nil, media: media,
-            store: store, clock: clock,
-            configuration: EngineConfiguration(
-                rooms: setup.configuration.rooms, stated: stated.map(\.endpoint),
-                senderName: setup.configuration.senderName, password: Self.passwords(setup, stated)))
+            store: store, clock: clock, configuration: configuration)
     }
 
     /// Runs the engine for as long as `body` does, then ends its sessions and everything that was started.

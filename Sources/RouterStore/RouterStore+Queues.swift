@@ -64,35 +64,37 @@ extension RouterStore {
                         details = excluded.details
                     """, arguments: [name, queue.version, queue.current?.rawValue, stamp, details])
             let removal = try db.cachedStatement(sql: "DELETE FROM queueEntry WHERE session = ? AND number = ?")
-            for number in delta.removed { try removal.execute(arguments: [name, Int64(number)]) }
+            for row in delta.removed { try removal.execute(arguments: [name, Int64(row)]) }
             let insertion = try db.cachedStatement(
                 sql: """
                     INSERT OR REPLACE INTO queueEntry (session, number, \(QueueEntryRow.columns))
                     VALUES (?, ?, \(QueueEntryRow.marks))
                     """)
             let encoder = Self.encoder()
-            for (number, item) in delta.written {
+            for (row, item) in delta.written {
                 do {
                     let values = try QueueEntryRow.values(of: item, encoder)
-                    try insertion.execute(arguments: StatementArguments([name, Int64(number)] + values))
+                    try insertion.execute(arguments: StatementArguments([name, Int64(row)] + values))
                 } catch is EncodingError {
                     throw RouterError.storage(
                         StoreFault.content("an item has no JSON form"), doing: "save a queue", path: path)
                 }
             }
-            if delta.numbers != old.numbers || old.stamp == nil {
-                try Self.saveOrder(delta.numbers, isOriginal: false, name, db)
+            if delta.rows != old.rows || old.stamp == nil {
+                try Self.saveOrder(delta.rows, isOriginal: false, name, db)
             }
-            if delta.originalNumbers != old.originalNumbers {
-                try Self.saveOrder(delta.originalNumbers, isOriginal: true, name, db)
+            if delta.originalRows != old.originalRows {
+                try Self.saveOrder(delta.originalRows, isOriginal: true, name, db)
             }
             try Self.dropOldQueues(db)
             return stamp
         }
+        let original =
+            queue.unshuffledItems ?? delta.originalRows.map { Self.items(of: $0, in: queue.items, delta.rows) }
         remember(
             WrittenQueue(
-                stamp: stamp, items: queue.items, numbers: delta.numbers, original: queue.original,
-                originalNumbers: delta.originalNumbers), of: session)
+                stamp: stamp, items: queue.items, rows: delta.rows, original: original,
+                originalRows: delta.originalRows), of: session)
     }
 
     public func queue(session: SessionID) async throws -> QueueSnapshot? {
@@ -113,7 +115,7 @@ extension RouterStore {
         let details = stored.details.flatMap { try? JSONDecoder().decode(QueueDetails.self, from: Data($0.utf8)) }
         return QueueSnapshot(
             version: stored.version, items: written.items, current: stored.current.map(ItemID.init(rawValue:)),
-            repeatMode: details?.repeatMode ?? .off, original: written.original,
+            place: nil, repeatMode: details?.repeatMode ?? .off, unshuffled: written.original,
             failurePolicy: details?.failurePolicy, shuffleSeed: details?.shuffleSeed)
     }
 
@@ -128,38 +130,39 @@ extension RouterStore {
                 let stamp = try Int.fetchOne(db, sql: "SELECT saved FROM queue WHERE session = ?", arguments: [name])
             else { return WrittenQueue() }
             let decoder = JSONDecoder()
-            var entries: [UInt32: QueueItem] = [:]
-            let rows = try Row.fetchCursor(
+            let cursor = try Row.fetchCursor(
                 db, sql: "SELECT number, \(QueueEntryRow.columns) FROM queueEntry WHERE session = ? ORDER BY number",
                 arguments: [name])
             var items: [QueueItem] = []
-            var numbers: [UInt32] = []
-            while let row = try rows.next() {
+            var rows: [UInt32] = []
+            while let row = try cursor.next() {
                 do {
                     items.append(try QueueEntryRow.item(row, from: 1, decoder))
                 } catch {
                     throw StoreFault.content("an item of it is not understood")
                 }
-                numbers.append(UInt32(truncatingIfNeeded: row[0] as Int64))
+                rows.append(UInt32(truncatingIfNeeded: row[0] as Int64))
             }
-            let order = try Self.order(isOriginal: false, name, db) ?? numbers
-            let original = try Self.order(isOriginal: true, name, db)
-            if order != numbers || original != nil {
-                entries = Dictionary(zip(numbers, items), uniquingKeysWith: { first, _ in first })
+            var result = WrittenQueue(stamp: stamp, items: QueueItems(items), rows: rows)
+            if let order = try Self.order(isOriginal: false, name, db), order != rows {
+                result.items = Self.items(of: order, in: result.items, rows)
+                let known = Set(rows)
+                result.rows = order.filter(known.contains)
             }
-            var result = WrittenQueue(stamp: stamp, items: items, numbers: numbers)
-            if order != numbers {
-                result.numbers = order.filter { entries[$0] != nil }
-                result.items = result.numbers.compactMap { entries[$0] }
-            }
-            if let original {
-                result.originalNumbers = original
-                result.original = original.compactMap { entries[$0]?.id }
+            if let original = try Self.order(isOriginal: true, name, db) {
+                result.originalRows = original
+                result.original = Self.items(of: original, in: result.items, result.rows)
             }
             return result
         }
         remember(found, of: session)
         return found
+    }
+
+    /// The items in an order of their rows. Rows that are none of theirs are passed over.
+    private static func items(of order: [UInt32], in items: QueueItems, _ rows: [UInt32]) -> QueueItems {
+        let numbers = Dictionary(zip(rows, items.numbers), uniquingKeysWith: { first, _ in first })
+        return QueueItems(table: items.table, numbers: order.compactMap { numbers[$0] })
     }
 
     private func remember(_ queue: WrittenQueue, of session: SessionID) {

@@ -11,7 +11,10 @@ extension RouterStore {
         let details: String
         do {
             details = try Self.text(
-                SessionDetails(members: record.members, anchor: record.anchor, rate: record.rate), JSONEncoder())
+                SessionDetails(
+                    members: record.members, anchor: record.anchor, rate: record.rate, master: record.master,
+                    silencedMaster: record.silencedMaster,
+                    played: record.played.map { Array($0.suffix(SessionRecord.maximumPlayed)) }), JSONEncoder())
         } catch {
             throw RouterError.storage(
                 StoreFault.content("a session has no JSON form"), doing: "save a session", path: file?.path)
@@ -52,13 +55,16 @@ extension RouterStore {
                 let details = (row["details"] as String?).flatMap {
                     try? JSONDecoder().decode(SessionDetails.self, from: Data($0.utf8))
                 }
-                let record = SessionRecord(
+                var record = SessionRecord(
                     session: SessionID(rawValue: name), routes: routes.map(RouteID.init(rawValue:)),
                     item: (row["item"] as String?).map(ItemID.init(rawValue:)),
                     position: MediaTime(ticks: row["positionTicks"]), playing: row["playing"],
                     rejoin: Dictionary(
                         uniqueKeysWithValues: rejoin.map { (RouteID(rawValue: $0["route"]), $0["token"] as String) }),
                     members: details?.members ?? [], anchor: details?.anchor, rate: details?.rate ?? 1)
+                record.master = details?.master
+                record.silencedMaster = details?.silencedMaster
+                record.played = details?.played
                 return (record, row["owner"])
             }
         }
@@ -76,6 +82,45 @@ extension RouterStore {
 
     private static func text(_ value: some Encodable, _ encoder: JSONEncoder) throws -> String {
         String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+
+    // MARK: - Endings
+
+    public func saveEnding(_ ending: SessionEnding) async throws {
+        let content: String
+        do {
+            content = try Self.text(ending, JSONEncoder())
+        } catch {
+            throw RouterError.storage(
+                StoreFault.content("it has no JSON form"), doing: "save how a session ended", path: file?.path)
+        }
+        try await write("save how a session ended") { db in
+            // Without its queue there is nothing to show.
+            try db.execute(
+                sql: """
+                    INSERT OR REPLACE INTO ending (session, content)
+                    SELECT session, ? FROM queue WHERE session = ?
+                    """, arguments: [content, ending.session.rawValue])
+        }
+    }
+
+    public func endings(limit: Int) async throws -> [(ending: SessionEnding, queue: QueueSnapshot)] {
+        let found: [SessionEnding] = try await read("read the sessions that have ended") { db in
+            // One that runs again, or may be taken up again, has not ended.
+            try String.fetchAll(
+                db,
+                sql: """
+                    SELECT ending.content FROM ending JOIN queue USING (session)
+                    WHERE session NOT IN (SELECT id FROM session) ORDER BY queue.saved DESC LIMIT ?
+                    """, arguments: [limit]
+                // What an unknown version wrote there is passed over.
+            ).compactMap { try? JSONDecoder().decode(SessionEnding.self, from: Data($0.utf8)) }
+        }
+        var result: [(ending: SessionEnding, queue: QueueSnapshot)] = []
+        for ending in found {
+            if let queue = try await queue(session: ending.session) { result.append((ending, queue)) }
+        }
+        return result
     }
 
     // MARK: - Media tokens
@@ -111,4 +156,7 @@ private struct SessionDetails: Codable {
     var members: [SessionRecord.Member]
     var anchor: PlaybackAnchor?
     var rate: Double
+    var master: Double?
+    var silencedMaster: Double?
+    var played: [ItemID]?
 }

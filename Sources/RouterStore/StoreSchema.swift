@@ -10,7 +10,7 @@ struct StoreSchema: Sendable {
     var version: Int
     var migrator: DatabaseMigrator
 
-    static let current = StoreSchema(version: 5, migrator: migrations())
+    static let current = StoreSchema(version: 6, migrator: migrations())
 
     /// Where the file is older, brings it up to date. Throws `StoreFault.newer` for one that a later router wrote.
     func apply(to database: DatabaseQueue) throws {
@@ -83,6 +83,16 @@ struct StoreSchema: Sendable {
                     """)
         }
         migrator.registerMigration("queues and history") { try queuesAndHistory($0) }
+        // How sessions ended whose queues are kept, each as its JSON.
+        migrator.registerMigration("endings") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE ending (
+                        session TEXT PRIMARY KEY NOT NULL REFERENCES queue(session) ON DELETE CASCADE,
+                        content TEXT NOT NULL
+                    ) WITHOUT ROWID;
+                    """)
+        }
         return migrator
     }
 

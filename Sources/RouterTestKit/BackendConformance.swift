@@ -67,7 +67,7 @@ public struct BackendConformance: Sendable {
 
     private func playsToTheEnd() async throws {
         try await withSession { session in
-            try await load(session, seconds: 2)
+            try await load(session, seconds: 1.5)
             try await until("the device plays") { try await harness.device().isPlaying }
             let end = try await update(session, "the end of the item", within: 12) { $0.media == .stopped }
             try check(end.stopReason == .finished, "it ended as \(show(end.stopReason)), \(show(end.error))")
@@ -105,7 +105,7 @@ public struct BackendConformance: Sendable {
         try await withSession { session in
             let loaded = try await load(session, seconds: 20)
             try await until("the device plays") { try await harness.device().isPlaying }
-            let place = MediaTime(seconds: 17)
+            let place = MediaTime(seconds: 18)
             switch session.descriptor.delivery {
             case .pull:
                 let outcome = try await session.perform(.seek(to: place, resume: true))
@@ -118,26 +118,26 @@ public struct BackendConformance: Sendable {
                 // One that is sent packets is given another feed.
                 try await load(session, loaded.source, seconds: 20, start: place)
             }
-            let end = try await update(session, "the end, three seconds later", within: 12) { $0.media == .stopped }
+            let end = try await update(session, "the end, two seconds later", within: 12) { $0.media == .stopped }
             try check(end.stopReason == .finished, "it ended as \(show(end.stopReason)), \(show(end.error))")
         }
     }
 
     private func goesOn() async throws {
         try await withSession { session in
-            let second = try await harness.tune(seconds: 3)
+            let second = try await harness.tune(seconds: 2)
             switch session.descriptor.delivery {
             case .push:
-                try await load(session, seconds: 3, then: [second])
+                try await load(session, seconds: 2, then: [second])
                 try await until("the device plays") { try await harness.device().isPlaying }
-                // Six seconds of sound are not over after four.
-                try await harness.clock.sleep(nanoseconds: 4_000_000_000)
+                // Four seconds of sound are not over after three.
+                try await harness.clock.sleep(nanoseconds: 2_500_000_000)
                 try check(try await harness.device().isPlaying, "the device is silent after the first item")
                 let end = try await update(session, "the end of both", within: 14) { $0.media == .stopped }
                 try check(end.stopReason == .finished, "it ended as \(show(end.stopReason))")
             case .pull(let requirements):
-                let loaded = try await load(session, seconds: 3)
-                let next = try await published(second, seconds: 3, for: requirements)
+                let loaded = try await load(session, seconds: 2)
+                let next = try await published(second, seconds: 2, for: requirements)
                 guard session.descriptor.capabilities.has(.queueOnDevice) else {
                     try await update(session, "the end of the first", within: 10) { $0.media == .stopped }
                     try await session.load(.pull(next), timeline: nil, autoplay: true)
@@ -157,7 +157,7 @@ public struct BackendConformance: Sendable {
         try await withSession { session in
             let first = try await load(session, seconds: 20)
             try await until("the device plays") { try await harness.device().isPlaying }
-            let second = try await load(session, seconds: 2)
+            let second = try await load(session, seconds: 1)
             let end = try await update(session, "the end of the second", within: 12) { $0.media == .stopped }
             try check(end.stopReason == .finished, "it ended as \(show(end.stopReason))")
             if case .pull = session.descriptor.delivery {

@@ -13,6 +13,7 @@ public final class FakeMedia: MediaPreparing {
         var withdrawn: [MediaToken] = []
         var feeds: [FakeFeed] = []
         var readySeconds: Double?
+        var mixes = false
     }
 
     private let state = Mutex(State())
@@ -48,6 +49,9 @@ public final class FakeMedia: MediaPreparing {
 
     /// Feeds made from now on have so much ready, and never more.
     public func stall(after seconds: Double) { state.withLock { $0.readySeconds = seconds } }
+
+    /// Feeds made from now on let something be heard over them, two seconds after their beginning.
+    public func mixes() { state.withLock { $0.mixes = true } }
 
     public var published: [MediaToken] { state.withLock { $0.published } }
     public var withdrawn: [MediaToken] { state.withLock { $0.withdrawn } }
@@ -88,10 +92,14 @@ public final class FakeMedia: MediaPreparing {
 
     public func artwork(_ source: MediaSource, within limits: ArtworkLimits) async -> Artwork? { nil }
 
+    /// How many items one feed runs through at most: a queue that goes round has no last one.
+    public static let feedItemLimit = 64
+
     public func feed(_ first: FeedItem, events: FeedEvents) async throws -> any AudioFeed {
         var item: FeedItem? = first
         var frame: Int64 = 0
-        while let current = item {
+        for _ in 0..<Self.feedItemLimit {
+            guard let current = item else { break }
             let name = name(current.source)
             if let error = failure(of: name) {
                 await events.ended(current.item, frame, error)
@@ -105,7 +113,8 @@ public final class FakeMedia: MediaPreparing {
             item = await events.next(current.item)
         }
         let feed = state.withLock { state in
-            let feed = FakeFeed(frames: frame, ready: state.readySeconds.map { Int64($0 * 44_100) } ?? .max)
+            let feed = FakeFeed(
+                frames: frame, ready: state.readySeconds.map { Int64($0 * 44_100) } ?? .max, mixes: state.mixes)
             state.feeds.append(feed)
             return feed
         }
@@ -133,10 +142,22 @@ public final class FakeFeed: AudioFeed {
     public let frames: Int64
     private let forgotten = Mutex<Int64>(0)
     private let ready: Int64
+    private let mixes: Bool
+    private let laid = Mutex<[Int64]>([])
 
-    init(frames: Int64, ready: Int64) {
+    init(frames: Int64, ready: Int64, mixes: Bool = false) {
         self.frames = frames
         self.ready = ready
+        self.mixes = mixes
+    }
+
+    /// The lengths of what was laid over it, in frames.
+    public var overlays: [Int64] { laid.withLock { $0 } }
+
+    public func overlay(_ clip: any AudioFeed, lowering share: Double) async throws -> Range<Int64>? {
+        guard mixes, let clip = clip as? FakeFeed else { return nil }
+        laid.withLock { $0.append(clip.frames) }
+        return 88_200..<(88_200 + clip.frames)
     }
 
     /// Frames before this cannot be had any more.

@@ -14,6 +14,7 @@ public actor InMemoryStore: RouterStoring {
     private var who: InstallationIdentity?
     private var kept: [String: SavedQueue] = [:]
     private var history: [PlayRecord] = []
+    private var ended: [SessionEnding] = []
     private var paired: [(record: PairingRecord, credentials: DeviceCredentials)] = []
 
     private var failure: RouterError?
@@ -53,6 +54,15 @@ public actor InMemoryStore: RouterStoring {
         history.last { $0.session == session }.flatMap { $0.stopped == nil ? $0 : nil }
     }
     public func plays(limit: Int) -> [PlayRecord] { history.suffix(limit).reversed() }
+    public func saveEnding(_ ending: SessionEnding) {
+        ended.removeAll { $0.session == ending.session }
+        ended.append(ending)
+    }
+    public func endings(limit: Int) -> [(ending: SessionEnding, queue: QueueSnapshot)] {
+        ended.reversed().compactMap { ending in
+            sessions[ending.session] == nil ? queues[ending.session].map { (ending, $0) } : nil
+        }.prefix(limit).map { $0 }
+    }
     public func saveSession(_ record: SessionRecord) { sessions[record.session] = record }
     public func sessionsToRejoin() -> [SessionRecord] { Array(sessions.values) }
     public func removeSession(_ session: SessionID) { sessions[session] = nil }

@@ -63,7 +63,8 @@ def main():
             "rooms": lambda: measure_rooms(tools, table, options.seconds),
             "pairing": lambda: measure_pairing(table, airplay),
             "queue": lambda: measure_queue(
-                table, os.path.join(os.path.dirname(os.path.abspath(options.benchmarks or "")), "QueueBenchmarks")),
+                table, os.path.join(os.path.dirname(os.path.abspath(options.benchmarks or "")), "QueueBenchmarks"),
+                options.router, folder),
             "daemon": lambda: measure_daemon(table, daemon),
             "server": lambda: measure_server(tools, table),
         }

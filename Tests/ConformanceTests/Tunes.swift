@@ -21,6 +21,16 @@ final class Tunes: Sendable {
 
     func stop() async { await media.stop() }
 
+    /// A second of the tone, as it is in a file.
+    private static let second: Data = {
+        var data = Data()
+        for frame in 0..<44_100 {
+            let sample = Int16(3000 * sin(2 * .pi * 441 * Double(frame) / 44_100)).littleEndian
+            for _ in 0..<2 { withUnsafeBytes(of: sample) { data.append(contentsOf: $0) } }
+        }
+        return data
+    }()
+
     /// A quiet tone of so many seconds, 16 bit stereo at 44,100 Hz.
     func tune(seconds: Double) throws -> MediaSource {
         let file = folder.appending(path: "\(seconds)-\(UUID().uuidString.prefix(8)).wav")
@@ -38,13 +48,10 @@ final class Tunes: Sendable {
         for field in [4, 16] as [UInt16] { append(field) }
         data.append(Data("data".utf8))
         append(UInt32(frames * 4))
-        var samples = [Int16](repeating: 0, count: frames * 2)
-        for frame in 0..<frames {
-            let sample = Int16(3000 * sin(2 * .pi * 441 * Double(frame) / 44_100))
-            samples[frame * 2] = sample.littleEndian
-            samples[frame * 2 + 1] = sample.littleEndian
+        // The tone fits a second, and so do its repetitions.
+        for second in stride(from: 0, to: frames, by: 44_100) {
+            data.append(Self.second.prefix(min(44_100, frames - second) * 4))
         }
-        samples.withUnsafeBytes { data.append(contentsOf: $0) }
         try data.write(to: file)
         return .file(path: file.path())
     }

@@ -366,6 +366,55 @@ struct AnnounceTests {
         }
     }
 
+    @Test("R4 with low priority, rooms whose stream is ours hear it over what plays on, and nothing is to be restored")
+    func ducks() async throws {
+        let house = Self.house()
+        house.media.mixes()
+        try await house.live { house in
+            let before = try await house.play(["one", "two"], in: ["Kitchen", "Bath"])
+            await seconds(10, house)
+            let kitchen = try device("Kitchen", house)
+            async let report = house.engine.announce(
+                AnnounceRequest(what: "bell", rooms: ["Kitchen", "Bath"], priority: .low))
+            let music = try #require(house.media.feeds.first)
+            #expect(await eventually { music.overlays == [3 * 44_100] })
+            #expect(await house.turn(seconds: 10) { await house.engine.announcements.count == 0 })
+            let rooms = try await report.rooms
+            #expect(rooms.map(\.said) == [true, true] && rooms.map(\.restored) == [.resumed, .resumed])
+            #expect(Self.loads(kitchen) == 1)
+            #expect(!kitchen.asked.contains(.perform(.pause)))
+            #expect(await house.session()?.media == .playing)
+            #expect(await house.session()?.queue.current == before.queue.current)
+        }
+    }
+
+    @Test("R4 what is said over it goes with what a person skips, and with one of several rooms it waits as before")
+    func duckedMeanwhile() async throws {
+        let house = Self.house()
+        house.media.mixes()
+        house.media.add("gong", seconds: 500)
+        try await house.live { house in
+            _ = try await house.play(["one", "two"], in: ["Kitchen", "Bath"])
+            await seconds(10, house)
+            let music = try #require(house.media.feeds.first)
+            // It would be in the stream of both.
+            async let one = house.engine.announce(
+                AnnounceRequest(what: "bell", rooms: ["Kitchen"], priority: .low, deadline: MediaTime(seconds: 5)))
+            #expect(await eventually { await house.engine.announcements.count == 1 })
+            #expect(await house.turn(seconds: 30) { await house.engine.announcements.count == 0 })
+            #expect(try await one.rooms.map(\.said) == [false])
+            #expect(music.overlays.isEmpty)
+            async let both = house.engine.announce(
+                AnnounceRequest(
+                    what: "gong", rooms: ["Kitchen", "Bath"], priority: .low, deadline: MediaTime(seconds: 600)))
+            #expect(await eventually { music.overlays.count == 1 })
+            _ = try await house.engine.perform(.next, session: nil, origin: .api)
+            #expect(await house.turn(seconds: 10) { await house.engine.announcements.count == 0 })
+            #expect(try await both.rooms.map(\.restored) == [.overruled, .overruled])
+            #expect(await house.session()?.media == .playing)
+        }
+    }
+
     @Test("R4 whoever plays in a room where only an announcement is heard has it at once")
     func playMeanwhile() async throws {
         try await Self.house().live { house in

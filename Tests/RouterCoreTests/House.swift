@@ -22,6 +22,7 @@ struct House {
     init(
         rooms: [Room] = [], store: InMemoryStore = InMemoryStore(), browsing: (any ServiceBrowsing)? = nil,
         queueOnDevice: Bool = false, startLead: Int64? = nil, localMinute: (@Sendable () -> Int)? = nil,
+        wallSeconds: (@Sendable () -> Double)? = nil, recallsSessions: Bool = false,
         stated: (FakeProvider, FakeProvider) -> [Endpoint]
     ) {
         self.store = store
@@ -38,6 +39,8 @@ struct House {
         var configuration = EngineConfiguration(rooms: rooms, stated: stated(airplay, cast))
         configuration.random = { 1 }
         if let localMinute { configuration.localMinute = localMinute }
+        if let wallSeconds { configuration.wallSeconds = wallSeconds }
+        configuration.recallsSessions = recallsSessions
         engine = RouterEngine(
             providers: [airplay, cast], browsing: browsing, media: media, store: store, clock: clock,
             configuration: configuration)

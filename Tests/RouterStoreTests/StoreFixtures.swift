@@ -44,7 +44,7 @@ func item(_ id: String, path: String, title: String? = nil) -> QueueItem {
 }
 
 func record(_ id: String) -> SessionRecord {
-    SessionRecord(
+    var record = SessionRecord(
         session: SessionID(rawValue: id), routes: ["rt-b", "rt-a"].map(RouteID.init(rawValue:)),
         item: ItemID(rawValue: "01J"), position: MediaTime(frames: 123_457, sampleRate: 44_100), playing: true,
         rejoin: [RouteID(rawValue: "rt-a"): "session|transport"],
@@ -53,9 +53,14 @@ func record(_ id: String) -> SessionRecord {
                 route: RouteID(rawValue: "rt-b"), name: "Küche", room: "Küche",
                 endpoint: Endpoint(
                     id: EndpointID(rawValue: "cast:1"), protocol: .cast, name: "Küche", host: "10.0.0.2", port: 8009,
-                    origin: .stated), window: [MediaToken(rawValue: "00ff")])
+                    origin: .stated), window: [MediaToken(rawValue: "00ff")],
+                volume: VolumeState(level: VolumePosition(0.25), muted: true), trim: 0.5)
         ],
         anchor: PlaybackAnchor(
             item: ItemID(rawValue: "01J"), time: MediaTime(milliseconds: 1250), instant: 77, rate: 1.5,
             quality: .deviceReported, duration: MediaTime(milliseconds: 60_000)), rate: 1.5)
+    record.master = 0
+    record.silencedMaster = 0.75
+    record.played = [ItemID(rawValue: "01H"), ItemID(rawValue: "01G")]
+    return record
 }

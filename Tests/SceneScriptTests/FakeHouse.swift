@@ -290,7 +290,8 @@ actor FakeHouse: RouterControlling {
 
     func saveQueue(session: SessionID?, as name: String) async throws -> SavedQueue {
         try await record("save \(name)")
-        return SavedQueue(name: name, items: current.first { $0.id == session }?.queue.items ?? [], saved: 0)
+        return SavedQueue(
+            name: name, items: (current.first { $0.id == session }?.queue.items).map(Array.init) ?? [], saved: 0)
     }
 
     func transfer(session: SessionID?, to rooms: [String]) async throws -> TransferResult {

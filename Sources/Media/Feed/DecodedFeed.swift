@@ -25,6 +25,18 @@ final class DecodedFeed: AudioFeed {
     }
 
     func retained() async -> Range<Int64> { await buffer.retained }
+
+    func overlay(_ clip: any AudioFeed, lowering share: Double) async throws -> Range<Int64>? {
+        guard clip.sampleRate == sampleRate, await buffer.takesOverlay else { return nil }
+        let cursor = try await clip.packets(AudioPacketFormat(codec: .l16), from: 0)
+        var samples: [SampleWindow.Frame] = []
+        while let packet = try await cursor.next() {
+            guard samples.count <= Overlay.maximumFrames else { return nil }
+            samples += Overlay.frames(ofPCM: packet.payload)
+        }
+        guard !samples.isEmpty else { return nil }
+        return await buffer.lay(Overlay(samples, share: share))
+    }
 }
 
 /// One reader: asks the buffer for a handful of packets at a time and gives them out one by one.

@@ -23,6 +23,8 @@ actor FeedBuffer {
     private var pace: LivePace?
     /// Bytes of it that came.
     private var liveBytes = 0
+    /// What is heard over it, from a frame on.
+    private var overlay: (first: Int64, clip: Overlay)?
 
     init(aheadSeconds: Int, retainedSeconds: Int) {
         ahead = Int64(aheadSeconds * Self.sampleRate)
@@ -37,7 +39,9 @@ actor FeedBuffer {
 
     /// Takes decoded bytes, in any cut.
     func append(_ bytes: [UInt8]) {
+        let before = window.end
         bytes.withUnsafeBytes { window.append($0) }
+        mix(from: before)
         wakeReaders()
     }
 
@@ -109,6 +113,13 @@ actor FeedBuffer {
 
     /// Nothing more will come. With an error, readers that got nothing at all are told so.
     func finish(_ error: RouterError?) {
+        if let overlay, overlay.first + overlay.clip.count > window.end {
+            // The clip is heard to its end, as far as nothing is lost for it that nobody has read.
+            let before = window.end
+            let room = furthest + Int64(window.capacity) - before
+            window.appendSilence(min(overlay.first + overlay.clip.count - before, max(0, room)))
+            mix(from: before)
+        }
         finished = true
         failure = error
         wakeReaders()
@@ -117,6 +128,32 @@ actor FeedBuffer {
     private func wakeReaders() {
         for reader in readers { reader.finish() }
         readers.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Something over it
+
+    /// One at a time; and nothing over what is live, or over.
+    var takesOverlay: Bool {
+        let isFree = overlay.map { $0.first + $0.clip.count <= furthest } ?? true
+        return isFree && pace == nil && !finished && hasReader
+    }
+
+    /// - Returns: the frames that the clip is in; nil where it cannot be done.
+    func lay(_ clip: Overlay) -> Range<Int64>? {
+        guard takesOverlay else { return nil }
+        // Packets that are made already may have a little of what follows in them.
+        let first = furthest + Int64(Self.sampleRate / 10)
+        overlay = (first, clip)
+        mix(from: first)
+        return (first + clip.clip.lowerBound)..<(first + clip.clip.upperBound)
+    }
+
+    /// Puts it over the frames that are here from `frame` on.
+    private func mix(from frame: Int64) {
+        guard let (first, clip) = overlay else { return }
+        let range = max(frame, first)..<max(frame, first, min(window.end, first + clip.count))
+        window.change(range) { clip.over($0, at: $1 - first) }
+        if window.end >= first + clip.count, furthest >= first + clip.count { overlay = nil }
     }
 
     // MARK: The readers' side

@@ -81,6 +81,14 @@ final class SampleWindow {
         }
     }
 
+    /// Changes the frames of a range that are here.
+    func change(_ range: Range<Int64>, _ change: (_ frame: Frame, _ number: Int64) -> Frame) {
+        for number in range.clamped(to: start..<end) {
+            let place = Int(number % Int64(capacity))
+            frames[place] = change(frames[place], number)
+        }
+    }
+
     /// Gives `count` frames from `frame` on in one or two runs; silence after the newest. `frame` must not be older
     /// than `start`.
     func withFrames(

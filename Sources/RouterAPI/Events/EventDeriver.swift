@@ -145,12 +145,12 @@ enum QueueDifference {
         var changes = itemChanges(old.items, new.items)
         if old.current != new.current { changes.append(.current(new.current)) }
         if old.repeatMode != new.repeatMode { changes.append(.repeatMode(new.repeatMode)) }
-        if old.original != new.original { changes.append(.original(new.original)) }
+        if !new.hasSameOriginal(as: old) { changes.append(.original(new.original)) }
         if old.failurePolicy != new.failurePolicy { changes.append(.failurePolicy(new.failurePolicy)) }
         return QueueChanges(session: session, base: old.version, version: new.version, changes: changes)
     }
 
-    private static func itemChanges(_ old: [QueueItem], _ new: [QueueItem]) -> [QueueChange] {
+    private static func itemChanges(_ old: QueueItems, _ new: QueueItems) -> [QueueChange] {
         guard old != new else { return [] }
         let start = zip(old, new).prefix { $0.id == $1.id }.count
         let most = min(old.count, new.count) - start
@@ -177,8 +177,17 @@ enum QueueDifference {
         if !run.isEmpty { changes.append(.insert(run, at: place - run.count)) }
         let kept = before.filter { stays.contains($0) }
         if kept != after.map(\.id).filter({ was.contains($0) }) { changes.append(.order(new.map(\.id))) }
-        let contents = Dictionary(old.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        for item in new where contents[item.id].map({ $0 != item }) ?? false { changes.append(.update(item)) }
-        return changes
+        return changes + updates(old, new, start: start, end: end)
+    }
+
+    /// Items that are there before and after, and are others now.
+    private static func updates(_ old: QueueItems, _ new: QueueItems, start: Int, end: Int) -> [QueueChange] {
+        func among(_ pairs: some Sequence<(QueueItem, QueueItem)>) -> [QueueChange] {
+            pairs.filter { $0 != $1 }.map { .update($1) }
+        }
+        let middle = old[start..<(old.count - end)]
+        let contents = Dictionary(middle.lazy.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        let kept = new[start..<(new.count - end)].lazy.compactMap { item in contents[item.id].map { ($0, item) } }
+        return among(zip(old.prefix(start), new)) + among(kept) + among(zip(old.suffix(end), new.suffix(end)))
     }
 }

@@ -9,7 +9,19 @@ struct GroupVolume: Sendable, Equatable {
     private(set) var master = 0.0
     private(set) var trims: [Int: Double] = [:]
     /// While the master was turned to 0: the last one that was not, which the trims are against.
-    private var silenced: Double?
+    private(set) var silenced: Double?
+
+    init() {}
+
+    /// As it was written by another process; what is out of range there is passed over.
+    init(master: Double, trims: [Int: Double], silenced: Double?) {
+        let range = 0.0...1.0
+        guard range.contains(master), !trims.isEmpty, trims.values.allSatisfy(range.contains) else { return }
+        self.master = master
+        self.trims = trims
+        if master == 0, let silenced, range.contains(silenced), silenced > 0 { self.silenced = silenced }
+        normalise()
+    }
 
     /// What a room is to be set to; nil for one that is none of the group.
     func level(of room: Int, limit: VolumePosition? = nil) -> VolumePosition? {

@@ -3,24 +3,34 @@ import RouteModel
 /// The queue of one session: the truth that devices get a view of. Every change of what is played, and in which order,
 /// counts the version up.
 ///
-/// Made for a hundred thousand items: an item is found by its id in a table, and its place by comparing addresses, not
-/// text; an edit costs about as much as counting the items once.
+/// Made for a hundred thousand items: each has a number in a table, and an order is a list of numbers. An edit costs
+/// about as much as copying the numbers once, and so does taking it back; no item is touched for it.
 struct PlayQueue: Sendable {
-    private(set) var items: [QueueItem] = []
     private(set) var current: ItemID?
     private(set) var version = 1
     private(set) var repeatMode = RepeatMode.off
     private(set) var failurePolicy: FailurePolicy?
-    /// The order without shuffle, while shuffled.
-    private(set) var unshuffled: UnshuffledOrder?
     private(set) var shuffleSeed: UInt32?
     /// Whether something of it comes in on this process's standard input, which no other process can go on with.
     private(set) var readsStandardInput = false
+
+    /// Every item that is there, and those that undo may bring back.
+    private(set) var table = ItemTable()
+    private(set) var order: [UInt32] = []
+    /// The order without shuffle, while shuffled.
+    private(set) var original: [UInt32]?
+    /// The numbers of the table's items: an id has one, also when it comes a second time.
+    private var numbers: [ItemID: UInt32] = [:]
+    /// What is in the queue.
+    private var present = NumberSet(count: 0)
+    /// By the table's numbers.
+    private var kin = Kin()
     /// What was played before the current item, the latest last: where `previous` leads.
     private var played: [ItemID] = []
-    private var known: [ItemID: QueueItem] = [:]
     private var log = QueueLog()
     private var past: [Order] = []
+    /// So large the table may grow before it is looked through for what nobody needs any more.
+    private var tableLimit = 0
 
     /// How many edits can be taken back.
     static let undoDepth = 10
@@ -29,99 +39,129 @@ struct PlayQueue: Sendable {
 
     /// What an edit changes, and undo brings back.
     private struct Order: Sendable {
-        var items: [QueueItem]
-        var unshuffled: UnshuffledOrder?
+        var order: [UInt32]
+        var original: [UInt32]?
         var shuffleSeed: UInt32?
     }
 
     init(items: [QueueItem], repeatMode: RepeatMode = .off, failurePolicy: FailurePolicy? = nil) {
         self.repeatMode = repeatMode
         self.failurePolicy = failurePolicy
-        take(items)
-        current = self.items.first?.id
+        take(QueueItems(items))
+        current = order.first.map { table[$0].id }
     }
 
     init(_ snapshot: QueueSnapshot) {
         take(snapshot.items)
-        current = snapshot.current.flatMap { known[$0]?.id }
+        current = item(snapshot.current)?.id
         version = snapshot.version
         repeatMode = snapshot.repeatMode
         failurePolicy = snapshot.failurePolicy
-        if let original = snapshot.original {
-            unshuffled = UnshuffledOrder(original.compactMap { known[$0] })
-            // A list that is not of the same items is no order of them.
-            if unshuffled?.items.count != items.count { unshuffled = nil }
-        }
-        shuffleSeed = unshuffled == nil ? nil : snapshot.shuffleSeed
+        original = numbers(of: snapshot)
+        shuffleSeed = original == nil ? nil : snapshot.shuffleSeed
         log = QueueLog(from: version)
     }
 
     /// An id is of one item only: a second one of the same id is left out.
-    private mutating func take(_ new: [QueueItem]) {
-        items = new
-        known.reserveCapacity(new.count)
-        for item in new { known[item.id] = item }
-        readsStandardInput = new.contains { $0.source.isStandardInput }
-        guard known.count < new.count else { return }
-        var seen: Set<ItemID> = []
-        items = new.filter { seen.insert($0.id).inserted }
-        for item in items { known[item.id] = item }
+    private mutating func take(_ items: QueueItems) {
+        table = items.table
+        order = []
+        order.reserveCapacity(items.count)
+        numbers.reserveCapacity(items.count)
+        present = NumberSet(count: table.count)
+        for number in items.numbers {
+            let item = table[number]
+            if let first = numbers.updateValue(number, forKey: item.id) {
+                numbers[item.id] = first
+                continue
+            }
+            order.append(number)
+            present.insert(number)
+            kin.note(item, number)
+            readsStandardInput = readsStandardInput || item.source.isStandardInput
+        }
+        tableLimit = 2 * table.count + Self.tableSlack
     }
+
+    /// The order without shuffle; nil for a list that is not of the same items, which is no order of them.
+    private func numbers(of snapshot: QueueSnapshot) -> [UInt32]? {
+        let list: [UInt32]
+        if let known = snapshot.unshuffledItems, let changed = known.table.changes(since: table), changed.isEmpty {
+            list = known.numbers
+        } else if let ids = snapshot.original {
+            list = ids.compactMap { numbers[$0] }
+        } else {
+            return nil
+        }
+        let isWhole = list.count == order.count && NumberSet(list, count: table.count).count == order.count
+        return isWhole && list.allSatisfy(present.contains) ? list : nil
+    }
+
+    /// In play order.
+    var items: QueueItems { QueueItems(table: table, numbers: order) }
+
+    /// The same items without shuffle, while shuffled.
+    var unshuffled: QueueItems? { original.map { QueueItems(table: table, numbers: $0) } }
 
     var snapshot: QueueSnapshot {
         QueueSnapshot(
-            version: version, items: items, current: current, repeatMode: repeatMode, original: unshuffled?.ids,
-            failurePolicy: failurePolicy, shuffleSeed: shuffleSeed)
+            version: version, items: items, current: current, place: place(current), repeatMode: repeatMode,
+            unshuffled: unshuffled, failurePolicy: failurePolicy, shuffleSeed: shuffleSeed)
     }
 
-    var isShuffled: Bool { unshuffled != nil }
+    var isShuffled: Bool { original != nil }
 
     /// How it came from an earlier version to what it is; nil where that is not known any more.
     func changes(since base: Int) -> [QueueChange]? { log.changes(since: base, now: version) }
 
     // MARK: Looking up
 
-    func item(_ id: ItemID?) -> QueueItem? { id.flatMap { known[$0] } }
+    func item(_ id: ItemID?) -> QueueItem? { number(id).map { table[$0] } }
 
-    private func index(_ id: ItemID?) -> Int? {
-        guard let item = item(id) else { return nil }
-        return items.place(of: item)
+    private func number(_ id: ItemID?) -> UInt32? {
+        guard let id, let number = numbers[id], present.contains(number) else { return nil }
+        return number
     }
+
+    private func place(_ id: ItemID?) -> Int? { number(id).flatMap { order.firstIndex(of: $0) } }
+
+    private func ids(_ numbers: [UInt32]) -> [ItemID] { numbers.map { table[$0].id } }
+
+    private func plays(_ number: UInt32) -> Bool { table[number].failure == nil }
 
     /// The next item that is not known to fail, by the repeat mode. With `skipping`, a person asked for another one:
     /// the same item again is not what they mean.
     func item(after id: ItemID?, skipping: Bool = false) -> QueueItem? {
-        guard let index = index(id) else { return nil }
-        if repeatMode == .one, !skipping, items[index].failure == nil { return items[index] }
-        if let next = items[(index + 1)...].first(where: { $0.failure == nil }) { return next }
-        return repeatMode == .all ? items.first { $0.failure == nil } : nil
+        guard let place = place(id) else { return nil }
+        if repeatMode == .one, !skipping, plays(order[place]) { return table[order[place]] }
+        if let next = order[(place + 1)...].first(where: plays) { return table[next] }
+        return repeatMode == .all ? order.first(where: plays).map { table[$0] } : nil
     }
 
     /// What was played before the current item; where that is not known, what comes before it in the queue.
     func previousItem() -> QueueItem? {
-        if let last = played.last(where: { $0 != current && known[$0]?.failure == nil && known[$0] != nil }) {
-            return known[last]
+        for id in played.reversed() where id != current {
+            if let item = item(id), item.failure == nil { return item }
         }
-        guard let index = index(current) else { return items.last { $0.failure == nil } }
-        return items[..<index].last { $0.failure == nil }
+        return order[..<(place(current) ?? order.count)].last(where: plays).map { table[$0] }
     }
 
     /// Up to `count` items that follow, for a device to hold: each once, and not the one that plays.
     func upcoming(after id: ItemID?, count: Int) -> [QueueItem] {
-        guard let index = index(id), repeatMode != .one else { return [] }
+        guard let place = place(id), repeatMode != .one else { return [] }
         var result: [QueueItem] = []
-        let rounds = repeatMode == .all ? [items[(index + 1)...], items[..<index]] : [items[(index + 1)...]]
+        let rounds = repeatMode == .all ? [order[(place + 1)...], order[..<place]] : [order[(place + 1)...]]
         for round in rounds {
-            for item in round where item.failure == nil {
+            for number in round where plays(number) {
                 if result.count == count { return result }
-                result.append(item)
+                result.append(table[number])
             }
         }
         return result
     }
 
     func comes(_ id: ItemID, after other: ItemID?) -> Bool {
-        guard let place = index(id), let otherPlace = index(other) else { return false }
+        guard let place = place(id), let otherPlace = self.place(other) else { return false }
         return place > otherPlace || (repeatMode == .all && place != otherPlace)
     }
 
@@ -146,6 +186,12 @@ struct PlayQueue: Sendable {
         played.removeSubrange(depth...)
         return item
     }
+
+    /// What was played before the current item, the latest last: as much as is kept for another process.
+    var recentlyPlayed: [ItemID] { Array(played.suffix(SessionRecord.maximumPlayed)) }
+
+    /// Takes up what another process had played of it.
+    mutating func recall(_ played: [ItemID]) { self.played = Array(played.suffix(Self.playedLimit)) }
 
     mutating func setRepeat(_ mode: RepeatMode) {
         guard mode != repeatMode else { return }
@@ -184,13 +230,12 @@ struct PlayQueue: Sendable {
 
     /// The item as it is then; nil where nothing is changed.
     private mutating func change(_ id: ItemID, _ change: (inout QueueItem) -> Void) -> QueueItem? {
-        guard let old = known[id], let place = items.place(of: old) else { return nil }
+        guard let number = number(id) else { return nil }
+        let old = table[number]
         var new = old
         change(&new)
         guard new != old else { return nil }
-        items[place] = new
-        known[id] = new
-        unshuffled?.replace(old, by: new)
+        table[number] = new
         return new
     }
 
@@ -201,8 +246,10 @@ struct PlayQueue: Sendable {
 
     // MARK: Edits
 
-    private mutating func keepOrder() {
-        past.append(Order(items: items, unshuffled: unshuffled, shuffleSeed: shuffleSeed))
+    private var now: Order { Order(order: order, original: original, shuffleSeed: shuffleSeed) }
+
+    private mutating func keep(_ before: Order) {
+        past.append(before)
         if past.count > Self.undoDepth { past.removeFirst() }
     }
 
@@ -212,7 +259,7 @@ struct PlayQueue: Sendable {
     private mutating func commit(weight count: Int) -> Bool {
         version += 1
         // With each goes the whole original order, where there is one.
-        guard count + (unshuffled?.items.count ?? 0) <= QueueLog.weightLimit / 2 else {
+        guard count + (original?.count ?? 0) <= QueueLog.weightLimit / 2 else {
             log.forget(until: version)
             return false
         }
@@ -220,71 +267,84 @@ struct PlayQueue: Sendable {
     }
 
     /// Before another item; nil is the end. Items whose id is there already are left out.
-    mutating func insert(_ new: [QueueItem], before id: ItemID?) { insert(new, at: index(id) ?? items.count) }
+    mutating func insert(_ new: [QueueItem], before id: ItemID?) { insert(new, at: place(id) ?? order.count) }
 
     mutating func insert(_ new: [QueueItem], after id: ItemID?) {
-        insert(new, at: index(id).map { $0 + 1 } ?? items.count)
+        insert(new, at: place(id).map { $0 + 1 } ?? order.count)
     }
 
     private mutating func insert(_ new: [QueueItem], at place: Int) {
         let new = unknown(new)
         guard !new.isEmpty else { return }
-        keepOrder()
-        items.insert(contentsOf: new, at: place)
-        add(new)
+        tidyTable()
+        keep(now)
+        order.insert(contentsOf: add(new), at: place)
         guard commit(weight: new.count) else { return }
         log.append([.insert(new, at: place)] + originalChange, version: version)
     }
 
     private func unknown(_ new: [QueueItem]) -> [QueueItem] {
         var seen: Set<ItemID> = []
-        return new.filter { known[$0.id] == nil && seen.insert($0.id).inserted }
+        return new.filter { number($0.id) == nil && seen.insert($0.id).inserted }
     }
 
-    private mutating func add(_ new: [QueueItem]) {
-        for item in new { known[item.id] = item }
-        unshuffled?.join(new)
-        readsStandardInput = readsStandardInput || new.contains { $0.source.isStandardInput }
+    /// Gives items that are not in the queue their numbers, and their place in the original order.
+    private mutating func add(_ new: [QueueItem]) -> [UInt32] {
+        let added = new.map { item in
+            if let number = numbers[item.id] {
+                table[number] = item
+                return number
+            }
+            let number = table.append(item)
+            numbers[item.id] = number
+            return number
+        }
+        for (number, item) in zip(added, new) {
+            present.insert(number)
+            kin.note(item, number)
+            readsStandardInput = readsStandardInput || item.source.isStandardInput
+        }
+        if let before = original { original = kin.joining(added, to: before) }
+        return added
     }
 
-    private var originalChange: [QueueChange] { unshuffled.map { [.original($0.ids)] } ?? [] }
+    private var originalChange: [QueueChange] { original.map { [.original(ids($0))] } ?? [] }
 
     /// These items, in this order, before another; nil is the end. Items that are not there are passed over.
     mutating func move(_ ids: [ItemID], before id: ItemID?) {
         var seen: Set<ItemID> = []
-        let moved = ids.filter { seen.insert($0).inserted }.compactMap { known[$0] }
-        guard !moved.isEmpty, id.map({ !seen.contains($0) && known[$0] != nil }) ?? true else { return }
-        keepOrder()
-        items.remove(all: moved)
-        let place = index(id) ?? items.count
-        items.insert(contentsOf: moved, at: place)
+        let moved = ids.filter { seen.insert($0).inserted }.compactMap { number($0) }
+        guard !moved.isEmpty, id.map({ !seen.contains($0) && number($0) != nil }) ?? true else { return }
+        keep(now)
+        order.remove(all: moved)
+        let place = place(id) ?? order.count
+        order.insert(contentsOf: moved, at: place)
         guard commit(weight: moved.count) else { return }
-        log.append([.move(moved.map(\.id), to: place)], version: version)
+        log.append([.move(self.ids(moved), to: place)], version: version)
     }
 
     /// Where the current item is among them, the one that follows becomes the current one.
     mutating func remove(_ ids: Set<ItemID>) {
-        let gone = ids.compactMap { known[$0] }
+        let gone = ids.compactMap { number($0) }
         guard !gone.isEmpty else { return }
-        keepOrder()
+        keep(now)
         let moved = drop(gone)
         guard commit(weight: gone.count) else { return }
         let now: [QueueChange] = moved ? [.current(current)] : []
-        log.append([.remove(gone.map(\.id))] + originalChange + now, version: version)
+        log.append([.remove(self.ids(gone))] + originalChange + now, version: version)
     }
 
     /// - Returns: whether the current item is another one now.
-    private mutating func drop(_ gone: [QueueItem]) -> Bool {
+    private mutating func drop(_ gone: [UInt32]) -> Bool {
         let before = current
-        if let item = item(current), let place = items.place(of: item) {
-            let identities = Set(gone.map(\.identity))
-            if identities.contains(item.identity) {
-                current = items[place...].first { !identities.contains($0.identity) && $0.failure == nil }?.id
-            }
+        for number in gone { present.remove(number) }
+        if let current, let number = numbers[current], !present.contains(number),
+            let place = order.firstIndex(of: number)
+        {
+            self.current = order[place...].first { present.contains($0) && plays($0) }.map { table[$0].id }
         }
-        items.remove(all: gone)
-        unshuffled?.remove(gone)
-        for item in gone { known[item.id] = nil }
+        order.remove(all: gone)
+        original?.remove(all: gone)
         return current != before
     }
 
@@ -292,28 +352,28 @@ struct PlayQueue: Sendable {
 
     /// All that follows the current item, or everything where there is none, gives way to these.
     mutating func replaceUpcoming(_ new: [QueueItem]) {
-        let place = index(current).map { $0 + 1 } ?? 0
-        let gone = Array(items[place...])
+        tidyTable()
+        let place = place(current).map { $0 + 1 } ?? 0
+        let gone = Array(order[place...])
         let new = unknown(new)
         guard !gone.isEmpty || !new.isEmpty else { return }
-        keepOrder()
+        keep(now)
         _ = drop(gone)
-        items.append(contentsOf: new)
-        add(new)
+        order.append(contentsOf: add(new))
         guard commit(weight: gone.count + new.count) else { return }
-        log.append([.remove(gone.map(\.id)), .insert(new, at: place)] + originalChange, version: version)
+        log.append([.remove(ids(gone)), .insert(new, at: place)] + originalChange, version: version)
     }
 
     mutating func clear() {
-        guard !items.isEmpty else { return }
-        keepOrder()
-        let ids = items.map(\.id)
-        items = []
-        known = [:]
+        guard !order.isEmpty else { return }
+        keep(now)
+        let gone = order
+        order = []
+        present = NumberSet(count: table.count)
         current = nil
-        if unshuffled != nil { unshuffled = UnshuffledOrder([]) }
-        guard commit(weight: ids.count) else { return }
-        log.append([.remove(ids), .current(nil)] + originalChange, version: version)
+        if original != nil { original = [] }
+        guard commit(weight: gone.count) else { return }
+        log.append([.remove(ids(gone)), .current(nil)] + originalChange, version: version)
     }
 
     /// Takes over what a device's queue has come to be by another sender's hand: `upcoming` follows `id`, `gone` are no
@@ -322,26 +382,25 @@ struct PlayQueue: Sendable {
     /// - Returns: whether that was something else than what was there.
     @discardableResult
     mutating func adopt(_ upcoming: [QueueItem], after id: ItemID, removing gone: Set<ItemID>) -> Bool {
-        let before = Order(items: items, unshuffled: unshuffled, shuffleSeed: shuffleSeed)
+        tidyTable()
+        let before = now
         let held = Set(upcoming.map(\.id))
-        let lost = gone.subtracting(held).compactMap { known[$0] }
+        let lost = gone.subtracting(held).compactMap { number($0) }
         let new = unknown(upcoming)
         let moved = drop(lost)
-        items.append(contentsOf: new)
-        add(new)
-        let entries = upcoming.compactMap { known[$0.id] }
-        items.remove(all: entries)
-        let place = index(id).map { $0 + 1 } ?? 0
-        items.insert(contentsOf: entries, at: place)
-        guard !items.elementsEqual(before.items, by: { $0.identity == $1.identity }) else { return false }
-        past.append(before)
-        if past.count > Self.undoDepth { past.removeFirst() }
-        let count = items.count - new.count
+        order.append(contentsOf: add(new))
+        let entries = upcoming.compactMap { number($0.id) }
+        order.remove(all: entries)
+        let place = place(id).map { $0 + 1 } ?? 0
+        order.insert(contentsOf: entries, at: place)
+        guard order != before.order else { return false }
+        keep(before)
+        let count = order.count - new.count
         guard commit(weight: lost.count + new.count + entries.count) else { return true }
         let now: [QueueChange] = moved ? [.current(current)] : []
         log.append(
-            [.remove(lost.map(\.id)), .insert(new, at: count), .move(entries.map(\.id), to: place)] + originalChange
-                + now, version: version)
+            [.remove(ids(lost)), .insert(new, at: count), .move(ids(entries), to: place)] + originalChange + now,
+            version: version)
         return true
     }
 
@@ -349,27 +408,25 @@ struct PlayQueue: Sendable {
 
     /// Puts what comes after the current item into a random order, which is kept, with the seed that it was drawn from.
     mutating func shuffle(seed: UInt32) {
-        keepOrder()
-        let played = index(current).map { $0 + 1 } ?? 0
-        if unshuffled == nil { unshuffled = UnshuffledOrder(items) }
+        keep(now)
+        let played = place(current).map { $0 + 1 } ?? 0
+        if original == nil { original = order }
         var generator = ShuffleGenerator(seed: seed)
-        for place in stride(from: items.count - 1, to: played, by: -1) {
-            items.swapAt(place, Int.random(in: played...place, using: &generator))
-        }
+        order[played...].shuffle(using: &generator)
         shuffleSeed = seed
-        guard commit(weight: items.count) else { return }
-        log.append([.order(items.map(\.id)), .shuffleSeed(seed)] + originalChange, version: version)
+        guard commit(weight: order.count) else { return }
+        log.append([.order(ids(order)), .shuffleSeed(seed)] + originalChange, version: version)
     }
 
     /// Back to the original order; the current item stays the current one.
     mutating func unshuffle() {
-        guard let unshuffled else { return }
-        keepOrder()
-        items = unshuffled.items
-        self.unshuffled = nil
+        guard let before = original else { return }
+        keep(now)
+        order = before
+        original = nil
         shuffleSeed = nil
-        guard commit(weight: items.count) else { return }
-        log.append([.order(items.map(\.id)), .original(nil), .shuffleSeed(nil)], version: version)
+        guard commit(weight: order.count) else { return }
+        log.append([.order(ids(order)), .original(nil), .shuffleSeed(nil)], version: version)
     }
 
     // MARK: Undo
@@ -380,28 +437,53 @@ struct PlayQueue: Sendable {
     /// - Returns: whether there was one.
     mutating func undo() -> Bool {
         guard let before = past.popLast() else { return false }
-        let old = items
-        var restored = before.items.map { known[$0.id] ?? $0 }
-        let stays = item(current).flatMap { item in restored.place(of: item) == nil ? item : nil }
-        if let stays {
-            let ahead = old[..<(old.place(of: stays) ?? 0)]
-            let anchors = Set(restored.map(\.identity))
-            let anchor = ahead.last { anchors.contains($0.identity) }
-            restored.insert(stays, at: anchor.flatMap { restored.place(of: $0) }.map { $0 + 1 } ?? 0)
-        }
-        let here = Set(restored.map(\.identity))
-        let gone = old.filter { !here.contains($0.identity) }
-        let back = restored.filter { known[$0.id] == nil }
-        for item in gone { known[item.id] = nil }
-        for item in back { known[item.id] = item }
-        items = restored
-        unshuffled = before.unshuffled.map { UnshuffledOrder($0.items.map { known[$0.id] ?? $0 }) }
-        if let stays { unshuffled?.join([stays]) }
+        let old = order
+        let were = present
+        order = before.order
+        original = before.original
         shuffleSeed = before.shuffleSeed
-        guard commit(weight: 2 * restored.count + gone.count) else { return true }
+        present = NumberSet(order, count: table.count)
+        if let playing = current.flatMap({ numbers[$0] }), were.contains(playing), !present.contains(playing) {
+            // After the last of what was before it and is there still.
+            let ahead = old[..<(old.firstIndex(of: playing) ?? 0)]
+            let anchor = ahead.last(where: present.contains).flatMap { order.firstIndex(of: $0) }
+            order.insert(playing, at: anchor.map { $0 + 1 } ?? 0)
+            present.insert(playing)
+            if let restored = original { original = kin.joining([playing], to: restored) }
+        }
+        let gone = old.filter { !present.contains($0) }
+        let back = order.filter { !were.contains($0) }
+        guard commit(weight: 2 * order.count + gone.count) else { return true }
         log.append(
-            [.remove(gone.map(\.id)), .insert(back, at: old.count - gone.count), .order(restored.map(\.id))]
-                + [.original(unshuffled?.ids), .shuffleSeed(shuffleSeed)], version: version)
+            [.remove(ids(gone)), .insert(back.map { table[$0] }, at: old.count - gone.count), .order(ids(order))]
+                + [.original(original.map { ids($0) }), .shuffleSeed(shuffleSeed)], version: version)
         return true
+    }
+
+    // MARK: The table
+
+    private static let tableSlack = 4096
+
+    /// Items that neither the queue nor undo has any more are let go of, once there are many.
+    private mutating func tidyTable() {
+        guard table.count > tableLimit else { return }
+        var used = present
+        for order in past { for number in order.order { used.insert(number) } }
+        defer { tableLimit = 2 * used.count + Self.tableSlack }
+        guard used.count < table.count / 2 else { return }
+        var (tidy, places) = (ItemTable(), [UInt32](repeating: 0, count: table.count))
+        (numbers, kin) = ([:], Kin())
+        for number in 0..<UInt32(table.count) where used.contains(number) {
+            let item = table[number]
+            places[Int(number)] = tidy.append(item)
+            numbers[item.id] = places[Int(number)]
+            kin.note(item, places[Int(number)])
+        }
+        func moved(_ numbers: [UInt32]) -> [UInt32] { numbers.map { places[Int($0)] } }
+        table = tidy
+        order = moved(order)
+        original = original.map(moved)
+        past = past.map { Order(order: moved($0.order), original: $0.original.map(moved), shuffleSeed: $0.shuffleSeed) }
+        present = NumberSet(order, count: table.count)
     }
 }

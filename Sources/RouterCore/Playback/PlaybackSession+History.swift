@@ -36,7 +36,8 @@ extension PlaybackSession {
         record.item = item
         record.furthest = play.furthest
         if let reason {
-            record.stopped = environment.wallSeconds()
+            // The clock on the wall may have been set back meanwhile.
+            record.stopped = max(record.started, environment.wallSeconds())
             record.reason = reason
         }
         openPlays.records[play.number] = record

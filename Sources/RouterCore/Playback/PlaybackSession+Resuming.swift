@@ -276,6 +276,8 @@ extension PlaybackSession {
         tokens = known
         mediaState = record.playing ? .playing : .paused
         takeAnchor(record)
+        queue.recall(record.played ?? [])
+        takeVolumes(record)
         await publish()
         do {
             try await serially {

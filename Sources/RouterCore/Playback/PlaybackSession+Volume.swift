@@ -31,12 +31,49 @@ extension PlaybackSession {
     /// The rooms that play, or are talked over, and that this name means; nil means all.
     func rooms(_ room: String?) -> [Int] {
         let name = room?.lowercased()
+        let group = name.flatMap { groups[$0] }
         return members.indices.filter { index in
             let member = members[index]
-            return (member.alive || member.isLent)
-                && (name == nil || member.room.lowercased() == name || member.name.lowercased() == name
-                    || member.route.rawValue == room)
+            guard member.alive || member.isLent else { return false }
+            if let group { return group.contains(member.room.lowercased()) }
+            return name == nil || member.room.lowercased() == name || member.name.lowercased() == name
+                || member.route.rawValue == room
         }
+    }
+
+    /// What groups mean, as `@group:NAME`: commands of volume may name them.
+    func know(_ groups: [RoomGroup]) {
+        self.groups = Dictionary(
+            groups.map { ($0.selector.lowercased(), Set($0.rooms.map { $0.lowercased() })) },
+            uniquingKeysWith: { first, _ in first })
+    }
+
+    /// A group that all rooms are of is no part of them.
+    private func part(_ room: String?) -> String? {
+        guard let room, groups[room.lowercased()] != nil, rooms(room) == rooms(nil) else { return room }
+        return nil
+    }
+
+    private func isGroup(_ room: String?) -> Bool { room.map { groups[$0.lowercased()] != nil } ?? false }
+
+    /// How loud some rooms are together: as loud as the loudest.
+    private func loudness(of rooms: [Int]) -> Double? { rooms.compactMap { members[$0].volume?.level.value }.max() }
+
+    /// How loud each of some rooms is to be for the loudest to be at `level`, and the others to it as they are now; where
+    /// all are silent, as they were before that.
+    private func levels(_ level: VolumePosition, of rooms: [Int]) -> [Int: VolumePosition] {
+        guard let loudest = loudness(of: rooms), loudest > 0 else {
+            return Dictionary(
+                rooms.map { ($0, VolumePosition(level.value * (silentShares[$0] ?? 1))) },
+                uniquingKeysWith: { first, _ in first })
+        }
+        var result: [Int: VolumePosition] = [:]
+        for index in rooms {
+            let share = (members[index].volume?.level.value ?? loudest) / loudest
+            if level.value == 0 { silentShares[index] = share }
+            result[index] = VolumePosition(level.value * share)
+        }
+        return result
     }
 
     func setVolume(
@@ -48,9 +85,12 @@ extension PlaybackSession {
         let able = wanted.filter { members[$0].volumeCanBeSet }
         guard !able.isEmpty else { throw fixedVolume(members[wanted[0]]) }
         await tellFixed(wanted)
+        let room = part(room)
         if room == nil { return try await setMaster(level, in: able, from: origin) }
+        let targets = isGroup(room) ? levels(level, of: able) : [:]
         for index in able {
-            let allowed = await stepped(level, above: members[index].volume?.level, from: origin, index)
+            let wanted = targets[index] ?? level
+            let allowed = await stepped(wanted, above: members[index].volume?.level, from: origin, index)
             volumes.set(allowed, of: index)
             await tellLimit(allowed, index)
             volumeTargets[index] = VolumeState(level: limited(allowed, index))
@@ -67,12 +107,16 @@ extension PlaybackSession {
         let known = able.filter { members[$0].volume != nil }
         guard !known.isEmpty else { throw silentVolume(members[first]) }
         await tellFixed(wanted)
+        let room = part(room)
         if room == nil {
             return try await setMaster(VolumePosition(volumes.master + step), in: known, from: origin)
         }
+        let level = loudness(of: known).map { VolumePosition($0 + step) }
+        let targets = isGroup(room) ? level.map { levels($0, of: known) } ?? [:] : [:]
         for index in known {
             let now = members[index].volume?.level ?? VolumePosition(0)
-            let allowed = await stepped(VolumePosition(now.value + step), above: now, from: origin, index)
+            let target = targets[index] ?? VolumePosition(now.value + step)
+            let allowed = await stepped(target, above: now, from: origin, index)
             volumes.set(allowed, of: index)
             await tellLimit(allowed, index)
             volumeTargets[index] = VolumeState(level: limited(allowed, index))
@@ -166,7 +210,9 @@ extension PlaybackSession {
         guard !wanted.isEmpty else { return .deviceNotFound }
         let able = wanted.filter { members[$0].volumeCanBeSet }
         guard let first = able.first else { throw fixedVolume(members[wanted[0]]) }
-        let begin: VolumePosition? = room == nil ? VolumePosition(volumes.master) : members[first].volume?.level
+        let room = part(room)
+        let begin: VolumePosition? =
+            room == nil ? VolumePosition(volumes.master) : loudness(of: able).map { VolumePosition($0) }
         guard let begin, able.contains(where: { members[$0].volume != nil }) else {
             throw silentVolume(members[first])
         }
@@ -178,9 +224,10 @@ extension PlaybackSession {
         }
         endFade()
         var ways: [Int: Fade.Way] = [:]
+        let ends = isGroup(room) ? levels(level, of: able) : [:]
         for index in able {
             guard let now = members[index].volume?.level else { continue }
-            let end = room == nil ? VolumePosition(level.value * (volumes.trims[index] ?? 1)) : level
+            let end = room == nil ? VolumePosition(level.value * (volumes.trims[index] ?? 1)) : ends[index] ?? level
             ways[index] = Fade.Way(from: now, to: end)
         }
         let fade = Fade(
@@ -250,7 +297,7 @@ extension PlaybackSession {
         } else {
             // Each by itself: a master would move the room that was turned, too.
             for index in able {
-                guard let level = (fade.room == nil ? fade.ways[index] : fade.way)?.level(share) else { continue }
+                guard let level = fade.ways[index]?.level(share) else { continue }
                 volumes.set(level, of: index)
                 volumeTargets[index] = VolumeState(
                     level: limited(level, index), muted: members[index].volume?.muted ?? false)
@@ -465,12 +512,29 @@ extension PlaybackSession {
 
     // MARK: At the start
 
+    /// After a restart: the master and the trims as they were written. What a device tells that is otherwise was turned
+    /// there meanwhile.
+    func takeVolumes(_ record: SessionRecord) {
+        let written = Dictionary(record.members.map { ($0.route, $0) }, uniquingKeysWith: { first, _ in first })
+        var trims: [Int: Double] = [:]
+        for index in members.indices {
+            guard let member = written[members[index].route], let volume = member.volume, let trim = member.trim else {
+                continue
+            }
+            members[index].volume = volume
+            trims[index] = trim
+        }
+        guard let master = record.master else { return }
+        volumes = GroupVolume(master: master, trims: trims, silenced: record.silencedMaster)
+    }
+
     /// After a restart: a device that does not say how loud it is is as loud as it was last told to be.
     func recallVolumes() async {
         for index in members.indices where members[index].alive && members[index].volumeCanBeSet {
-            guard members[index].volume == nil, members[index].latest.volume == nil,
-                let known = try? await environment.store.volume(of: members[index].route)
-            else { continue }
+            guard volumes.trims[index] == nil, members[index].latest.volume == nil else { continue }
+            var known = members[index].volume
+            if known == nil { known = try? await environment.store.volume(of: members[index].route) }
+            guard let known else { continue }
             members[index].volume = known
             volumes.set(known.level, of: index)
         }

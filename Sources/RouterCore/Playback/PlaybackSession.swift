@@ -52,6 +52,10 @@ actor PlaybackSession {
     /// How loud the rooms are together, and what each is to be told next.
     var volumes = GroupVolume()
     var volumeTargets: [Int: VolumeState] = [:]
+    /// The rooms of groups, by `@group:` and the name in small letters.
+    var groups: [String: Set<String>] = [:]
+    /// How loud rooms of a group that was turned to 0 were against its loudest.
+    var silentShares: [Int: Double] = [:]
     /// Counts what ends a fade.
     var fadeNumber = 0
     /// Rooms that were turned at the device while a fade goes on: it is over for them.
@@ -384,24 +388,30 @@ actor PlaybackSession {
         // What this process is sent on its standard input, no other can go on with.
         guard !ended, !queue.readsStandardInput else { return }
         let store = environment.store
+        let played = queue.recentlyPlayed
         let queue = queue.snapshot
-        let members = members.filter(\.takesPart)
+        let shown = self.members.indices.filter { self.members[$0].takesPart }
+        let members = shown.map { self.members[$0] }
         var rejoin: [RouteID: String] = [:]
         for member in members {
             if let token = member.session?.descriptor.rejoinToken ?? member.rejoinToken {
                 rejoin[member.route] = token
             }
         }
-        let record = SessionRecord(
+        var record = SessionRecord(
             session: id, routes: members.map(\.route), item: queue.current,
             position: anchor?.position(at: clock.now()) ?? .zero,
             playing: mediaState == .playing || announcement?.plays ?? false, rejoin: rejoin,
-            members: members.map { member in
+            members: zip(shown, members).map { index, member in
                 SessionRecord.Member(
                     route: member.route, name: member.name, room: member.room,
                     endpoint: member.session?.descriptor.endpoint ?? member.endpoint,
-                    window: member.window)
+                    window: member.window, volume: announcement?.volumes[index] ?? member.volume,
+                    trim: volumes.trims[index])
             }, anchor: anchor, rate: rate)
+        record.master = volumes.trims.isEmpty ? nil : volumes.master
+        record.silencedMaster = volumes.silenced
+        record.played = played
         do {
             try await store.saveQueue(queue, session: id)
             guard !ended else { return }
@@ -488,9 +498,23 @@ actor PlaybackSession {
             await environment.media.withdraw(Array(tokens.values))
             try? await environment.store.removeMediaTokens(items: Array(tokens.keys))
             try? await environment.store.removeSession(id)
+            // A part of another session's play is no session that people had.
+            if environment.keepsHistory { try? await environment.store.saveEnding(ending(reason)) }
         }
         await publish()
         jobs.finish()
+    }
+}
+
+extension PlaybackSession {
+    private func ending(_ reason: StopReason) -> SessionEnding {
+        SessionEnding(
+            session: id, reason: reason,
+            members: members.filter(\.takesPart).map { member in
+                SessionEnding.Member(
+                    route: member.route, name: member.name,
+                    protocol: (member.session?.descriptor.endpoint ?? member.endpoint)?.protocol)
+            })
     }
 }
 

@@ -20,7 +20,7 @@ public enum RouterService {
         var setup = setup
         setup.logger = logs.teed(setup.logger)
         defer { for socket in sockets { socket.remove() } }
-        let composition = try RouterComposition(setup)
+        let composition = try RouterComposition(setup, stays: true)
         let logger = setup.logger
         let parts = ServiceParts.all(setup, composition)
         try await composition.run { router in
@@ -181,7 +181,11 @@ public enum RouterService {
 
     /// What goes on without us is left alone, and known to the next daemon; the rest is stopped.
     private static func leave(_ router: any RouterControlling, _ logger: Logger) async {
-        let sessions = await router.sessions().filter { $0.connection != .ended && $0.connection != .failed }
+        // What was not taken up is left as it is.
+        let foreign = Set(((try? await router.sessionsToRejoin()) ?? []).map(\.id))
+        let sessions = await router.sessions().filter {
+            $0.connection != .ended && $0.connection != .failed && !foreign.contains($0.id)
+        }
         await withDiscardingTaskGroup { group in
             for session in sessions {
                 let goesOn = session.members.contains { $0.protocol == .cast }

@@ -5,7 +5,8 @@ import RouterCore
 import RouterStore
 import RouterTestKit
 
-/// What queue_bench.py runs: prints one line of JSON, milliseconds.
+/// What queue_bench.py runs: prints one line of JSON, milliseconds. With a folder as argument, its store is made there
+/// and left, with a session of so many items that can be taken up again.
 ///
 /// A whole engine with a store on disk and a device in memory: each figure is what a client waits for.
 @main
@@ -14,9 +15,11 @@ enum QueueBenchmarks {
     static let rounds = 21
 
     static func main() async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "queue-bench-\(UUID().uuidString)")
+        let given = CommandLine.arguments.dropFirst().first.map { URL(filePath: $0) }
+        let folder =
+            given ?? FileManager.default.temporaryDirectory.appending(path: "queue-bench-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        defer { if given == nil { try? FileManager.default.removeItem(at: folder) } }
         let path = folder.appending(path: "router.sqlite").path
         let edited = try await Bench(store: try RouterStore(path: path)).run { try await $0.edits() }
         let session = edited.session
@@ -86,6 +89,9 @@ struct Bench: Sendable {
             try await measure("move") { round in
                 _ = try await edit(.move([ids[90_000 + round], ids[200 + round]], before: ids[50_000 + round]))
             })
+        figures.append(
+            try await measure("remove") { round in _ = try await edit(.remove([ids[70_000 + round * 100]])) })
+        figures.append(try await measure("undo", rounds: PlayQueueLimits.undo) { _ in _ = try await edit(.undo) })
         figures.append(try await measure("snapshot") { _ in _ = await engine.sessions() })
         figures.append(
             try await measure("shuffle") { _ in
@@ -93,6 +99,8 @@ struct Bench: Sendable {
             })
         figures.append(
             try await measure("insert while shuffled") { _ in _ = try await edit(.playNext(one)) })
+        figures.append(
+            try await measure("undo while shuffled", rounds: PlayQueueLimits.undo) { _ in _ = try await edit(.undo) })
         return (session.id, figures)
     }
 
@@ -101,9 +109,11 @@ struct Bench: Sendable {
     }
 
     /// Apart from each other, so that what is written of one is not the other's.
-    private func measure(_ name: String, _ body: (Int) async throws -> Void) async throws -> String {
+    private func measure(
+        _ name: String, rounds: Int = QueueBenchmarks.rounds, _ body: (Int) async throws -> Void
+    ) async throws -> String {
         var times: [Double] = []
-        for round in 0..<QueueBenchmarks.rounds {
+        for round in 0..<rounds {
             try await Task.sleep(for: .milliseconds(700))
             let began = QueueBenchmarks.now()
             try await body(round)
@@ -112,4 +122,9 @@ struct Bench: Sendable {
         times.sort()
         return #""\#(name)":{"median":\#(times[times.count / 2]),"most":\#(times[times.count - 1])}"#
     }
+}
+
+/// What can be taken back, of the engine's queue.
+enum PlayQueueLimits {
+    static let undo = 10
 }

@@ -5,34 +5,6 @@ import RouteBackend
 import RouteModel
 import RouterTestKit
 import SimulatedReceivers
-import Testing
-
-@Suite("AirPlay 1 and 2 keep the contract", .serialized, .timeLimit(.minutes(2)))
-struct AirPlayConformanceTests {
-    @Test("C4 C17 K2 A10 RAOP", arguments: BackendConformance.cases)
-    func raop(_ name: String) async throws {
-        let harness = try await RAOPHarness()
-        do {
-            try await BackendConformance(harness).run(name)
-        } catch {
-            await harness.stop()
-            throw error
-        }
-        await harness.stop()
-    }
-
-    @Test("C4 C17 K2 A10 AirPlay 2", arguments: BackendConformance.cases)
-    func airPlay2(_ name: String) async throws {
-        let harness = try await AirPlay2Harness()
-        do {
-            try await BackendConformance(harness).run(name)
-        } catch {
-            await harness.stop()
-            throw error
-        }
-        await harness.stop()
-    }
-}
 
 /// What both kinds of speaker have in common.
 private enum Speaker {

@@ -2,18 +2,8 @@ import RouteBackend
 import RouteModel
 import RouterTestKit
 import TemplateBackend
-import Testing
 
-@Suite("the template backend keeps the contract", .serialized, .timeLimit(.minutes(2)))
-struct TemplateConformanceTests {
-    @Test("C4 C8 C17 K2", arguments: BackendConformance.cases)
-    func conforms(_ name: String) async throws {
-        let harness = try TemplateHarness()
-        try await BackendConformance(harness).run(name)
-        await harness.tunes.stop()
-    }
-}
-
+/// The template backend with its null sink.
 struct TemplateHarness: BackendHarness {
     let sink = NullSink(name: "Null")
     let clock: any HostClock = SystemHostClock()
@@ -28,6 +18,8 @@ struct TemplateHarness: BackendHarness {
         endpoint = provider.endpoint(of: sink)
         self.provider = provider
     }
+
+    func stop() async { await tunes.stop() }
 
     func tune(seconds: Double) async throws -> MediaSource { try tunes.tune(seconds: seconds) }
     func noise() async throws -> MediaSource { try tunes.noise() }

@@ -4,22 +4,6 @@ import RouteBackend
 import RouteModel
 import RouterTestKit
 import SimulatedReceivers
-import Testing
-
-@Suite("Cast keeps the contract", .serialized, .timeLimit(.minutes(2)))
-struct CastConformanceTests {
-    @Test("C4 C8 C10 C17 K2", arguments: BackendConformance.cases)
-    func conforms(_ name: String) async throws {
-        let harness = try await CastHarness()
-        do {
-            try await BackendConformance(harness).run(name)
-        } catch {
-            await harness.stop()
-            throw error
-        }
-        await harness.stop()
-    }
-}
 
 /// A simulated Cast device on a real socket.
 struct CastHarness: BackendHarness {

@@ -1,0 +1,172 @@
+import RouteBackend
+import RouteModel
+import RouterTestKit
+import Testing
+
+@testable import RouterCore
+
+@Suite("C5 C10 what a restart leaves of sessions", .timeLimit(.minutes(2)))
+struct RecallTests {
+    /// A process that is gone without a word, and the next one with the same store.
+    private func afterACrash(
+        of first: @escaping @Sendable (House) async throws -> Void, house make: (InMemoryStore) -> House,
+        then next: @escaping @Sendable (House) async throws -> Void
+    ) async throws {
+        let store = InMemoryStore()
+        let crashed = make(store)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await crashed.engine.run() }
+            try await first(crashed)
+            try await make(store).live { try await next($0) }
+            group.cancelAll()
+        }
+    }
+
+    private static func pair(_ store: InMemoryStore) -> House {
+        let house = House(store: store, recallsSessions: true) { airplay, cast in
+            [cast.endpoint(named: "Lounge", host: "10.0.0.2"), cast.endpoint(named: "Den", host: "10.0.0.3")]
+        }
+        for name in ["one", "two", "three", "four"] { house.media.add(name, seconds: 600) }
+        return house
+    }
+
+    @Test("the queue of a session that has ended is shown by the next process, with how it ended and its rooms")
+    func ended() async throws {
+        let store = InMemoryStore()
+        let first = Self.pair(store)
+        let before = try await first.live { house in
+            let session = try await house.play(["one", "two"], in: ["Lounge"])
+            _ = try await house.engine.perform(.next, session: nil, origin: .api)
+            try await house.engine.end(session: session.id, reason: .stop)
+            return try #require(await house.session())
+        }
+        try await Self.pair(store).live { house in
+            let shown = try #require(await house.engine.sessions().first { $0.id == before.id })
+            #expect(shown.connection == .ended && shown.media == .stopped && shown.stopReason == .cancelled)
+            #expect(shown.queue.items.map(\.id) == before.queue.items.map(\.id))
+            #expect(shown.queue.current == before.queue.current)
+            #expect(shown.members.map(\.name) == ["Lounge"] && shown.members.map(\.protocol) == [.cast])
+            // It can be kept under a name still, and is among the first that a reader of events is told.
+            #expect(try await house.engine.saveQueue(session: before.id, as: "kept").items.count == 2)
+            for await event in await house.engine.events() {
+                guard case .snapshot(_, let sessions) = event.body else { continue }
+                #expect(sessions.map(\.id).contains(before.id))
+                break
+            }
+        }
+    }
+
+    @Test("a process that does not stay shows none of them")
+    func lone() async throws {
+        let store = InMemoryStore()
+        try await House.twoWithQueues(store: store).live { house in
+            _ = try await house.play(["one"], in: ["Lounge"])
+        }
+        try await House.twoWithQueues(store: store).live { house in
+            #expect(await house.engine.sessions().isEmpty)
+        }
+    }
+
+    @Test("one that was cut short is shown as suspended; to play is to take it up, and what is forgotten has ended")
+    func cutShort() async throws {
+        try await afterACrash(
+            of: { house in
+                _ = try await house.play(["one", "two"], in: ["Lounge"])
+                #expect(await house.turn(seconds: 3) { await house.store.sessionsToRejoin().count == 1 })
+            }, house: Self.pair,
+            then: { house in
+                let shown = try #require(await house.engine.sessions().first)
+                #expect(shown.connection == .suspended && shown.media == .playing)
+                #expect(shown.members.map(\.name) == ["Lounge"])
+                #expect(shown.queue.items.count == 2)
+                do {
+                    _ = try await house.engine.perform(.next, session: shown.id, origin: .api)
+                    Issue.record("a command reached a session that nobody runs")
+                } catch let error as RouterError { #expect(error.code == .unavailable) }
+                let result = try await house.engine.perform(.play, session: shown.id, origin: .api)
+                #expect(!result.outcome.isError)
+                let now = try #require(await house.engine.sessions().first)
+                #expect(now.id == shown.id && now.connection == .connected)
+                #expect(try house.lounge().loadedTokens.count == 1)
+            })
+        try await afterACrash(
+            of: { house in
+                _ = try await house.play(["one", "two"], in: ["Lounge"])
+                #expect(await house.turn(seconds: 3) { await house.store.sessionsToRejoin().count == 1 })
+            }, house: Self.pair,
+            then: { house in
+                let shown = try #require(await house.engine.sessions().first)
+                try await house.engine.end(session: shown.id, reason: .leave)
+                #expect(await house.engine.sessions().first?.connection == .ended)
+                #expect(try await house.engine.sessionsToRejoin().isEmpty)
+            })
+    }
+
+    @Test("previous leads back through what was played before the restart, step by step")
+    func previous() async throws {
+        try await afterACrash(
+            of: { house in
+                let ids = try await house.play(["one", "two", "three", "four"], in: ["Lounge"]).queue.items.map(\.id)
+                for command in [RemoteCommand.jump(ids[2]), .next, .previous, .jump(ids[1])] {
+                    _ = try await house.engine.perform(command, session: nil, origin: .api)
+                }
+                #expect(
+                    await house.turn(seconds: 3) { await house.store.sessionsToRejoin().first?.played?.count == 2 })
+            }, house: Self.pair,
+            then: { house in
+                let id = try #require(await house.engine.sessions().first).id
+                let ids = try await house.engine.rejoin(id).queue.items.map(\.id)
+                for expected in [ids[2], ids[0]] {
+                    _ = try await house.engine.perform(.previous, session: nil, origin: .api)
+                    #expect(await house.engine.sessions().first?.queue.current == expected)
+                }
+            })
+    }
+
+    @Test("the master and the trims are as they were, also where the group was turned to nothing")
+    func volumes() async throws {
+        try await afterACrash(
+            of: { house in
+                _ = try await house.play(["one"], in: ["Lounge", "Den"])
+                for command in [
+                    RemoteCommand.setVolume(VolumePosition(0.8), room: "Lounge"),
+                    .setVolume(VolumePosition(0.2), room: "Den"), .setVolume(VolumePosition(0), room: nil),
+                ] { _ = try await house.engine.perform(command, session: nil, origin: .api) }
+                #expect(
+                    await house.turn(seconds: 3) {
+                        await house.store.sessionsToRejoin().first?.silencedMaster != nil
+                    })
+            }, house: Self.pair,
+            then: { house in
+                for name in ["Lounge", "Den"] {
+                    house.cast.keeps(
+                        RouteSessionUpdate(volume: VolumeState(level: VolumePosition(0))),
+                        on: house.cast.endpoint(named: name, host: name == "Den" ? "10.0.0.3" : "10.0.0.2"))
+                }
+                let id = try #require(await house.engine.sessions().first).id
+                let after = try await house.engine.rejoin(id)
+                #expect(after.volume?.level.value == 0)
+                #expect(after.members.map { ($0.trim ?? 0).rounded(to: 3) } == [1, 0.25])
+                _ = try await house.engine.perform(
+                    .setVolume(VolumePosition(0.4), room: nil), session: nil, origin: .api)
+                let members = try #require(await house.session()).members
+                #expect(members.map { ($0.volume?.level.value ?? 0).rounded(to: 3) } == [0.4, 0.1])
+            })
+    }
+
+    @Test("a trim that was written by no sane process is passed over")
+    func brokenVolumes() {
+        #expect(GroupVolume(master: .nan, trims: [0: 1], silenced: nil) == GroupVolume())
+        #expect(GroupVolume(master: 0.5, trims: [0: 7], silenced: nil) == GroupVolume())
+        #expect(GroupVolume(master: 2, trims: [0: 1], silenced: nil) == GroupVolume())
+        let loud = GroupVolume(master: 0.5, trims: [0: 0.5, 1: 0.25], silenced: 0.9)
+        #expect(loud.master == 0.25 && loud.trims == [0: 1, 1: 0.5] && loud.silenced == nil)
+    }
+}
+
+extension Double {
+    fileprivate func rounded(to digits: Int) -> Double {
+        let scale = digits == 3 ? 1000.0 : 1
+        return (self * scale).rounded() / scale
+    }
+}
