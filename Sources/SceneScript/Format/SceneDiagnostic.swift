@@ -82,6 +82,16 @@ public struct SceneDiagnostic: Codable, Sendable, Hashable, CustomStringConverti
 
 extension [SceneDiagnostic] {
     public var hasErrors: Bool { contains { $0.severity == .error } }
+
+    /// Adds one, as long as there are not too many. An error takes the place of a warning: it is never left out while
+    /// one is told.
+    mutating func add(_ finding: SceneDiagnostic) {
+        if count >= SceneLimits.diagnostics {
+            guard finding.severity == .error, let place = lastIndex(where: { $0.severity == .warning }) else { return }
+            remove(at: place)
+        }
+        append(finding)
+    }
 }
 
 /// A scene's document as lines, for diagnostics.
@@ -137,11 +147,10 @@ final class SceneFindings {
     private func add(
         _ severity: SceneDiagnostic.Severity, _ code: String, _ message: String, at span: SceneSpan, help: String?
     ) {
-        guard all.count < SceneLimits.diagnostics else { return }
         let finding = SceneDiagnostic(
             severity, code, message, path: source.path, span: span, source: source.line(span.line), help: help)
         // An anchor's content is read wherever it is repeated.
-        if seen.insert(finding).inserted { all.append(finding) }
+        if seen.insert(finding).inserted { all.add(finding) }
     }
 
     /// By place in the document.
