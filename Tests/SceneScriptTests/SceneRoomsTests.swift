@@ -105,7 +105,7 @@ import Testing
                         "- {snapshot: s, target: [kitchen, bath]}\n- {play: bell.wav, target: [kitchen, bath]}\n"
                             + "- restore: s")))
             #expect(replaced.state == .done, "\(replaced.steps)")
-            #expect(await rig.house.calls.contains("play /m/a.mp3 in Kitchen+Bath"))
+            #expect(await rig.house.calls.contains("play /m/a.mp3 in Bath+Kitchen"))
         }
     }
 

@@ -85,6 +85,7 @@ private struct SceneVisit {
         _ severity: SceneDiagnostic.Severity, _ code: String, _ message: String, _ place: Place, _ span: SceneSpan,
         help: String?
     ) {
+        guard diagnostics.takes(severity) else { return }
         let finding = SceneDiagnostic(
             severity, code, message, path: place.scene.path, span: span, source: place.source.line(span.line),
             help: help)
