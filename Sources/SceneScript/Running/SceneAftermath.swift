@@ -11,8 +11,8 @@ actor SceneAftermath {
 
     init() { (jobs, next) = AsyncStream.makeStream(of: Job.self) }
 
-    /// Does what it is given until `ending` comes, or until it is cancelled; that cancels what is under way, and refuses
-    /// what comes later.
+    /// Does what it is given until `ending` comes, or until it is cancelled; that cancels what is under way, and
+    /// refuses what comes later.
     func serve(until ending: AsyncStream<Void>) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [jobs] in
