@@ -56,7 +56,7 @@ public struct DeliveryStatistics: Codable, Sendable, Hashable {
 /// One route in a session.
 public struct SessionMember: Codable, Sendable, Hashable {
     public var route: RouteID
-    /// The room's name where a room was asked for, else the route's.
+    /// The room's name where a room was asked for, with the device's where the room has several, else the route's.
     public var name: String
     public var endpoint: EndpointID?
     public var `protocol`: RouteProtocol?
@@ -87,6 +87,8 @@ public struct SessionMember: Codable, Sendable, Hashable {
     public var trim: Double?
     /// The loudest it may be now: of its room, and of its quiet hours.
     public var volumeLimit: VolumePosition?
+    /// The room that it is part of, where that is not its name: one of several devices of a room.
+    public var room: String?
 
     public init(
         route: RouteID, name: String, endpoint: EndpointID? = nil, protocol: RouteProtocol? = nil,
@@ -95,8 +97,10 @@ public struct SessionMember: Codable, Sendable, Hashable {
         error: RouterError? = nil, delivery: DeliveryStatistics? = nil, rate: Double? = nil,
         tracks: [MediaTrack]? = nil, activeTracks: [Int]? = nil, adBreak: AdBreakState? = nil,
         liveWindow: LiveWindow? = nil, video: VideoInfo? = nil, streamVolume: VolumeState? = nil,
-        foreign: String? = nil, proof: PlayingProof? = nil, trim: Double? = nil, volumeLimit: VolumePosition? = nil
+        foreign: String? = nil, proof: PlayingProof? = nil, trim: Double? = nil, volumeLimit: VolumePosition? = nil,
+        room: String? = nil
     ) {
+        self.room = room
         self.trim = trim
         self.volumeLimit = volumeLimit
         self.proof = proof
@@ -120,6 +124,24 @@ public struct SessionMember: Codable, Sendable, Hashable {
         self.streamVolume = streamVolume
         self.foreign = foreign
     }
+
+    /// What its room is called, by which people and scenes speak of it.
+    public var roomName: String { room ?? name }
+}
+
+/// How one play of an item in a session came to its end.
+public struct ItemEnd: Codable, Sendable, Hashable {
+    public var item: ItemID
+    /// Counts plays within the session: an item may be played several times.
+    public var play: Int
+    /// `finished` where it was heard to its end; `replaced` where somebody went on to another item before that.
+    public var reason: StopReason
+
+    public init(item: ItemID, play: Int, reason: StopReason) {
+        self.item = item
+        self.play = play
+        self.reason = reason
+    }
 }
 
 /// One queue, one timeline and the routes that play from it, as they are now.
@@ -140,6 +162,8 @@ public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
     public var announcement: String?
     /// What a station says that it plays now, over the current item's own metadata; nil where it says nothing.
     public var nowPlaying: LiveMetadata?
+    /// How the play before this one ended; nil before any has.
+    public var lastEnd: ItemEnd?
     /// The router's monotonic clock when the snapshot was made, in nanoseconds: positions need no clock of the reader.
     public var now: Int64
 
@@ -147,8 +171,9 @@ public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
         id: SessionID, connection: ConnectionState = .idle, media: MediaState = .none, stopReason: StopReason? = nil,
         ownership: SessionOwnership = .ours, members: [SessionMember] = [], queue: QueueSnapshot,
         anchor: PlaybackAnchor? = nil, error: RouterError? = nil, volume: VolumeState? = nil,
-        announcement: String? = nil, now: Int64
+        announcement: String? = nil, lastEnd: ItemEnd? = nil, now: Int64
     ) {
+        self.lastEnd = lastEnd
         self.volume = volume
         self.announcement = announcement
         self.id = id

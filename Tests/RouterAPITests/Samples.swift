@@ -28,13 +28,15 @@ enum Samples {
                     delivery: DeliveryStatistics(
                         packetsSent: 1, packetsResent: 2, packetsMissed: 3, latenessMedianMicroseconds: 4,
                         latenessMaximumMicroseconds: 5),
-                    tracks: [MediaTrack(id: 1, kind: .text, language: "de")], proof: PlayingProof(.known, "it plays"))
+                    tracks: [MediaTrack(id: 1, kind: .text, language: "de")], proof: PlayingProof(.known, "it plays"),
+                    room: "Flat")
             ],
             queue: QueueSnapshot(
                 version: version, items: items, current: items.first?.id, failurePolicy: .retry(2)),
             anchor: PlaybackAnchor(
                 item: ItemID(rawValue: "a"), time: .zero, instant: 5, rate: 1, quality: .exact),
-            volume: VolumeState(level: VolumePosition(0.5)), now: 10)
+            volume: VolumeState(level: VolumePosition(0.5)),
+            lastEnd: ItemEnd(item: ItemID(rawValue: "z"), play: 1, reason: .finished), now: 10)
     }
 
     static let run = SceneRun(

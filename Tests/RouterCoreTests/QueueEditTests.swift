@@ -354,6 +354,27 @@ struct QueueEditTests {
         }
     }
 
+    @Test("a session tells how its last item ended: left by a command, or heard to its end")
+    func lastEnd() async throws {
+        try await House.kitchenAndLounge().live { house in
+            let items = try await house.play(["one", "two", "one"], in: ["Lounge"]).queue.items
+            let lounge = try #require(house.cast.session(named: "Lounge"))
+            #expect(await eventually { await house.session()?.media == .playing })
+            #expect(await house.session()?.lastEnd == nil)
+            _ = try await command(.next, house)
+            #expect(
+                await eventually {
+                    await house.session()?.lastEnd == ItemEnd(item: items[0].id, play: 1, reason: .replaced)
+                })
+            #expect(await eventually { lounge.loadedTokens.count == 2 })
+            lounge.reachesEnd()
+            #expect(
+                await eventually {
+                    await house.session()?.lastEnd == ItemEnd(item: items[1].id, play: 2, reason: .finished)
+                })
+        }
+    }
+
     @Test("with repeat one, each round is a play")
     func repeatOne() async throws {
         try await House.kitchenAndLounge().live { house in

@@ -57,6 +57,7 @@ struct RoomTests {
                 .setVolume(VolumePosition(0.3), room: "cooking"), session: nil, origin: .cli)
             #expect(set.outcome == .succeeded)
             #expect(session.members.map(\.name).sorted() == ["Kitchen (Speaker A)", "Kitchen (Speaker B)"])
+            #expect(session.members.allSatisfy { $0.roomName == "Kitchen" })
             #expect(session.members.allSatisfy { $0.volume?.level.value == 0.4 })
             _ = try await house.engine.saveGroup(
                 RoomGroup(name: "All of it", rooms: ["Kitchen", "TV"], trims: ["Kitchen": 0.5]))

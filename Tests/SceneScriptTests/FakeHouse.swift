@@ -15,6 +15,7 @@ actor FakeHouse: RouterControlling {
     private var failures: [(call: String, error: RouterError)] = []
     private var outcomes: [(call: String, outcome: CommandOutcome)] = []
     private var held: Set<String> = []
+    private var discovery: [DiscoveryState] = []
     private let clock: TestClock
 
     init(_ names: [String] = ["Kitchen", "Bath"], clock: TestClock) {
@@ -36,13 +37,13 @@ actor FakeHouse: RouterControlling {
         devices.removeAll { $0.name == name }
         list.append(Room(name: name, devices: [name], routes: [RouteID(rawValue: "rt-\(name)")]))
         devices.append(Self.route(name))
-        emit(.routes(RouteList(routes: devices, discovery: [])))
+        emit(.routes(routes(settle: false)))
     }
 
     func disappears(_ name: String) {
         if let index = list.firstIndex(where: { $0.name == name }) { list[index].routes = [] }
         devices.removeAll { $0.name == name }
-        emit(.routes(RouteList(routes: devices, discovery: [])))
+        emit(.routes(routes(settle: false)))
     }
 
     func cannot(_ name: String, _ capability: RouteCapability, _ state: CapabilityState = .unsupported) {
@@ -51,6 +52,28 @@ actor FakeHouse: RouterControlling {
     }
 
     func has(group: RoomGroup) { groupList.append(group) }
+
+    /// These devices are one room from now on.
+    func has(room: String, devices names: [String], alias: String? = nil) {
+        list.removeAll { names.contains($0.name) }
+        for name in names where !devices.contains(where: { $0.name == name }) { devices.append(Self.route(name)) }
+        list.insert(
+            Room(
+                name: room, aliases: alias.map { [$0] } ?? [], devices: names, configured: true,
+                routes: names.map { RouteID(rawValue: "rt-\($0)") }), at: 0)
+    }
+
+    /// Another device of the same name.
+    func has(twin name: String, id: String) {
+        devices.append(Route(id: RouteID(rawValue: id), name: name, endpoints: []))
+        list.append(Room(name: name, devices: [id], routes: [RouteID(rawValue: id)]))
+    }
+
+    /// Discovery says how it is doing.
+    func discovers(_ status: DiscoveryState.Status) {
+        discovery = [DiscoveryState(source: "mDNS", status: status)]
+        emit(.routes(routes(settle: false)))
+    }
 
     /// The next call that begins with these words fails.
     func fails(_ call: String, _ error: RouterError, times: Int = 1) {
@@ -63,7 +86,7 @@ actor FakeHouse: RouterControlling {
     /// Calls that begin with these words do not return until they are cancelled.
     func hangs(_ call: String) { held.insert(call) }
 
-    /// Somebody gives a command.
+    /// Somebody gives a command. As in the engine, the session tells what came of it before the command is reported.
     func person(_ command: RemoteCommand, in room: String, origin: CommandOrigin = .cli) {
         guard let session = session(room) else { return }
         try? apply(command, session.id)
@@ -81,6 +104,7 @@ actor FakeHouse: RouterControlling {
         guard let index = index(room) else { return }
         let queue = current[index].queue
         let place = queue.items.firstIndex { $0.id == queue.current } ?? 0
+        ended(.finished, index)
         if place + 1 < queue.items.count {
             select(queue.items[place + 1].id, at: .zero, index)
         } else {
@@ -100,14 +124,16 @@ actor FakeHouse: RouterControlling {
     // MARK: What a test asks
 
     func session(_ room: String) -> SessionSnapshot? { index(room).map { fresh(current[$0]) } }
-    func volume(_ room: String) -> Int? { levels[room].map { Int(($0 * 100).rounded()) } }
+    func volume(_ member: String) -> Int? { levels[member].map { Int(($0 * 100).rounded()) } }
     func forgetCalls() { calls = [] }
     var readerCount: Int { readers.count }
 
     // MARK: Inside
 
     private func index(_ room: String) -> Int? {
-        current.firstIndex { $0.connection == .connected && $0.members.contains { $0.name == room } }
+        current.firstIndex { session in
+            session.connection == .connected && session.members.contains { Self.isCalled($0, [room]) }
+        }
     }
 
     private func fresh(_ session: SessionSnapshot) -> SessionSnapshot {
@@ -133,11 +159,32 @@ actor FakeHouse: RouterControlling {
         }
     }
 
+    private static func isCalled(_ member: SessionMember, _ names: [String]) -> Bool {
+        names.contains(member.name) || names.contains(member.roomName)
+    }
+
+    /// A room is called by its own name, and no member's.
+    private func check(_ rooms: [String]) throws {
+        for room in rooms where !list.contains(where: { $0.name == room }) {
+            throw RouterError(.routeNotFound, "there is no room or device called “\(room)”", scope: .route)
+        }
+    }
+
+    /// What plays is over.
+    private func ended(_ reason: StopReason, _ index: Int) {
+        guard let item = current[index].queue.current else { return }
+        let play = (current[index].lastEnd?.play ?? 0) + 1
+        current[index].lastEnd = ItemEnd(item: item, play: play, reason: reason)
+    }
+
+    private func isStation(_ item: QueueItem?) -> Bool { item?.metadata.kind == .live }
+
     private func item(_ source: String, in folder: String) -> QueueItem {
         let path = source.contains("://") || source.hasPrefix("/") ? source : "\(folder)/\(source)"
         return QueueItem(
             id: .ulid(milliseconds: 0), source: source.contains("://") ? .url(path) : .file(path: path),
-            metadata: MediaMetadata(duration: MediaTime(seconds: 180)))
+            metadata: source.contains("station")
+                ? MediaMetadata(kind: .live) : MediaMetadata(duration: MediaTime(seconds: 180)))
     }
 
     private func select(_ item: ItemID, at time: MediaTime, _ index: Int) {
@@ -146,7 +193,7 @@ actor FakeHouse: RouterControlling {
         current[index].media = .playing
         current[index].anchor = PlaybackAnchor(
             item: item, time: time, instant: clock.now(), rate: 1, quality: .exact,
-            duration: MediaTime(seconds: 180))
+            duration: current[index].currentItem?.metadata.duration)
     }
 
     private func begin(
@@ -157,7 +204,7 @@ actor FakeHouse: RouterControlling {
         let items = what.map { item($0, in: folder) }
         current.append(
             SessionSnapshot(
-                id: SessionID(rawValue: "se-\(number)"), connection: .connected, members: rooms.map(Self.member),
+                id: SessionID(rawValue: "se-\(number)"), connection: .connected, members: rooms.flatMap(members),
                 queue: QueueSnapshot(version: 1, items: items, current: nil), now: clock.now()))
         select(items[0].id, at: start, current.count - 1)
         let session = fresh(current[current.count - 1])
@@ -165,14 +212,20 @@ actor FakeHouse: RouterControlling {
         return session
     }
 
-    private static func member(_ room: String) -> SessionMember {
-        SessionMember(route: RouteID(rawValue: "rt-\(room)"), name: room, connection: .connected, media: .playing)
+    /// Named as the engine names them.
+    private func members(_ room: String) -> [SessionMember] {
+        let devices = list.first { $0.name == room && $0.devices.count > 1 }?.devices
+        return (devices ?? [room]).map { device in
+            SessionMember(
+                route: RouteID(rawValue: "rt-\(device)"), name: devices == nil ? room : "\(room) (\(device))",
+                connection: .connected, media: .playing, room: devices == nil ? nil : room)
+        }
     }
 
     private func remove(_ rooms: [String]) {
         for index in current.indices where current[index].connection == .connected {
             let before = current[index].members.count
-            current[index].members.removeAll { rooms.contains($0.name) }
+            current[index].members.removeAll { Self.isCalled($0, rooms) }
             if current[index].members.isEmpty { current[index].connection = .ended }
             if current[index].members.count != before { emit(.session(fresh(current[index]))) }
         }
@@ -182,7 +235,9 @@ actor FakeHouse: RouterControlling {
         guard let index = current.firstIndex(where: { $0.id == id && $0.connection == .connected }) else {
             throw RouterError(.routeNotFound, "there is no session \(id)", scope: .session)
         }
-        let names = current[index].members.map(\.name)
+        func names(_ room: String?) -> [String] {
+            current[index].members.filter { member in room.map { Self.isCalled(member, [$0]) } ?? true }.map(\.name)
+        }
         let position = fresh(current[index]).position ?? .zero
         switch command {
         case .play, .pause:
@@ -191,16 +246,28 @@ actor FakeHouse: RouterControlling {
             current[index].anchor?.instant = clock.now()
             current[index].anchor?.rate = command == .play ? 1 : 0
         case .stop:
+            ended(.cancelled, index)
             current[index].media = .stopped
             current[index].connection = .ended
         case .seek(let time):
+            guard !isStation(current[index].currentItem) else {
+                throw RouterError(.unsupported, "a live stream cannot be searched", scope: .command)
+            }
             current[index].anchor?.time = time
             current[index].anchor?.instant = clock.now()
-        case .jump(let item): select(item, at: .zero, index)
+        case .jump(let item):
+            ended(.replaced, index)
+            select(item, at: .zero, index)
+        case .next:
+            let queue = current[index].queue
+            guard let place = queue.items.firstIndex(where: { $0.id == queue.current }), place + 1 < queue.items.count
+            else { return }
+            ended(.replaced, index)
+            select(queue.items[place + 1].id, at: .zero, index)
         case .setVolume(let level, let room), .fade(let level, _, let room):
-            for name in room.map({ [$0] }) ?? names { levels[name] = level.value }
+            for name in names(room) { levels[name] = level.value }
         case .stepVolume(let change, let room):
-            for name in room.map({ [$0] }) ?? names { levels[name] = min(1, max(0, (levels[name] ?? 0.5) + change)) }
+            for name in names(room) { levels[name] = min(1, max(0, (levels[name] ?? 0.5) + change)) }
         case .repeatMode(let mode): current[index].queue.repeatMode = mode
         default: break
         }
@@ -209,7 +276,7 @@ actor FakeHouse: RouterControlling {
 
     // MARK: RouterControlling
 
-    func routes(settle: Bool) -> RouteList { RouteList(routes: devices, discovery: []) }
+    func routes(settle: Bool) -> RouteList { RouteList(routes: devices, discovery: discovery) }
     func rooms(settle: Bool) -> [Room] { list }
     func groups() -> [RoomGroup] { groupList }
     func explain(_ request: PlayRequest) throws -> [RouteChoice] { [] }
@@ -218,11 +285,18 @@ actor FakeHouse: RouterControlling {
     func play(_ request: PlayRequest) async throws -> SessionSnapshot {
         let what = request.savedQueue.map { "saved:\($0)" } ?? request.what.joined(separator: " ")
         try await record("play \(what) in \(request.rooms.joined(separator: "+"))")
-        if let volume = request.volume { for room in request.rooms { levels[room] = volume.value } }
+        try check(request.rooms)
+        if request.start > .zero, request.what.first?.contains("station") == true {
+            throw RouterError(.unsupported, "a live stream cannot be searched", scope: .command)
+        }
+        if let volume = request.volume {
+            for member in request.rooms.flatMap(members) { levels[member.name] = volume.value }
+        }
         let media = request.savedQueue.map { [$0] } ?? request.what
         var session = begin(media, rooms: request.rooms, at: request.start, folder: request.workingDirectory)
         if let index = index(request.rooms[0]) {
             current[index].queue.repeatMode = request.repeatMode
+            current[index].queue.failurePolicy = request.failurePolicy
             session = fresh(current[index])
         }
         return session
@@ -278,6 +352,7 @@ actor FakeHouse: RouterControlling {
         guard let index = current.firstIndex(where: { $0.id == session }) else {
             throw RouterError(.routeNotFound, "no session", scope: .session)
         }
+        if case .failurePolicy(let policy) = edit { current[index].queue.failurePolicy = policy }
         let items = new.map { item($0, in: workingDirectory) }
         if case .insert = edit {
             current[index].queue.items.insert(contentsOf: items, at: 0)
@@ -304,7 +379,7 @@ actor FakeHouse: RouterControlling {
             throw RouterError(.routeNotFound, "no session", scope: .session)
         }
         let from = current[index].members.map(\.name)
-        current[index].members = request.rooms.map(Self.member)
+        current[index].members = request.rooms.flatMap(members)
         emit(.session(fresh(current[index])))
         return TransferResult(
             from: from, to: request.rooms, method: .load, title: current[index].currentItem?.title ?? "",
@@ -320,11 +395,12 @@ actor FakeHouse: RouterControlling {
 
     func join(session: SessionID?, rooms: [String]) async throws -> SessionSnapshot {
         try await record("join \(rooms.joined(separator: "+"))")
+        try check(rooms)
         remove(rooms)
         guard let index = current.firstIndex(where: { $0.id == session }) else {
             throw RouterError(.routeNotFound, "no session", scope: .session)
         }
-        current[index].members += rooms.map(Self.member)
+        current[index].members += rooms.flatMap(members)
         emit(.session(fresh(current[index])))
         return fresh(current[index])
     }

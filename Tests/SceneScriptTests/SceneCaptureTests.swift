@@ -42,6 +42,30 @@ import Testing
         }
     }
 
+    @Test("R4 a station is captured without a place in it") func station() async throws {
+        let rig = SceneRig()
+        _ = try await rig.house.play(
+            PlayRequest(what: ["http://x/station"], rooms: ["Kitchen"], workingDirectory: "/m"))
+        rig.clock.manual.advance(seconds: 90)
+        let text = try await SceneCapture.capture(rig.house)
+        #expect(!text.contains("start:"), "\(text)")
+        _ = try await rig.house.play(PlayRequest(what: ["a.mp3"], rooms: ["Kitchen"], workingDirectory: "/m"))
+        rig.clock.manual.advance(seconds: 90)
+        #expect(try await SceneCapture.capture(rig.house).contains("start: 1m30s"))
+    }
+
+    @Test("R4 more than a scene can hold is not captured, and the error says what to do", arguments: [9000, 10_001])
+    func large(count: Int) async throws {
+        let house = FakeHouse(clock: TestClock())
+        let name = String(repeating: "x", count: count == 9000 ? 40 : 1)
+        _ = try await house.play(
+            PlayRequest(
+                what: (0..<count).map { "\($0)\(name)" }, rooms: ["Kitchen", "Bath"], workingDirectory: "/m"))
+        let error = await #expect(throws: RouterError.self) { _ = try await SceneCapture.capture(house) }
+        #expect(error?.message == "the queue of Bath, Kitchen has \(count) items: more than a scene can hold")
+        #expect(error?.hint?.contains("saved_queue: NAME") == true)
+    }
+
     @Test("R4 capturing nothing is an error that says so") func nothing() async throws {
         let house = FakeHouse(clock: TestClock())
         let error = await #expect(throws: RouterError.self) { _ = try await SceneCapture.capture(house) }

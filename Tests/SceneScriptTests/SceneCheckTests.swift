@@ -120,6 +120,28 @@ import Testing
         #expect(plan.steps.map(\.id).last == "steps[2]>steps[0]")
     }
 
+    @Test("R4 a hundred warnings hide no error, of the scene, of its rooms or of one that it runs") func hidden() async
+    {
+        let unused = (0..<150).map { "  v\($0): x\n" }.joined()
+        let head = "vars:\n\(unused)"
+        let bad = "version: 1\nname: B\nsteps:\n  - pley: x\n"
+        let text = scene(
+            "- {play: gone.mp3, target: [kitchen, bath]}\n- run_scene: bad.yaml", head: head)
+        let check = await check(text, files: ["/scenes/bad.yaml": bad]) { !$0.contains("gone") }
+        #expect(check.scene == nil && check.diagnostics.count == SceneLimits.diagnostics)
+        #expect(
+            Set(check.diagnostics.errors.map(\.code)) == ["missing-media", "unknown-key", "invalid-scene"])
+
+        let steps = (0..<150).map { "- {log: never, on_error: {fallback: [{log: x\($0)}]}}" }.joined(separator: "\n")
+        let parsed = SceneParser.parse("version: 1\nname: T\nsteps:\n\(steps)", path: "t.yaml")
+        #expect(parsed.diagnostics.count == SceneLimits.diagnostics && parsed.scene != nil)
+        let findings = SceneFindings(SceneSource("x", path: "t.yaml"))
+        for number in 0..<150 { findings.warning("w", "\(number)", at: SceneSpan(line: 1, column: 1)) }
+        for number in 0..<150 { findings.error("e", "\(number)", at: SceneSpan(line: 1, column: 1)) }
+        findings.warning("w", "last", at: SceneSpan(line: 1, column: 1))
+        #expect(findings.all.count == SceneLimits.diagnostics && findings.all.errors.count == SceneLimits.diagnostics)
+    }
+
     @Test("R4 without a router the rest is checked still") func offline() async {
         let check = await check(scene("- {play: a.mp3, target: [kitchen, bath]}"))
         #expect(check.diagnostics.isEmpty && check.plan?.steps.map(\.target) == ["kitchen, bath"])

@@ -47,6 +47,20 @@ import Testing
         }
     }
 
+    @Test("R4 a person who stops what a scene plays wins, though the end is told before the command") func stopped()
+        async throws
+    {
+        let rig = SceneRig()
+        try await rig.run {
+            let run = try await rig.start(kitchenScene(Self.long + "\n- {play: b.mp3, target: kitchen}"))
+            try await started(rig, run, "steps[1]")
+            await rig.house.person(.stop, in: "Kitchen")
+            let ended = try await rig.ended(run, step: 10)
+            #expect(ended.steps.map(\.result) == [.done, .done, .superseded, .superseded])
+            #expect(await rig.house.session("Kitchen") == nil)
+        }
+    }
+
     @Test("R4 commands of scenes, of the router and refused ones take nothing over; nor any where it is exclusive")
     func keepsLease() async throws {
         for (origin, exclusive) in [(CommandOrigin.scene, false), (.system, false), (.cli, true)] {

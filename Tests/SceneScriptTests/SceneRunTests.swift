@@ -311,7 +311,7 @@ extension SceneRun {
         #expect(details["steps[6]"]?.duration ?? 99 < 9, "both at the same time")
     }
 
-    @Test("R4 run_scene runs another with its own targets, and its finally") func inner() async throws {
+    @Test("R4 run_scene runs another with its own targets, and its finally after an error") func inner() async throws {
         let inner = """
             version: 1
             name: Inner

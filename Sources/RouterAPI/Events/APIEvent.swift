@@ -159,6 +159,7 @@ public struct SessionState: Codable, Sendable, Hashable, Identifiable {
     public var error: RouterError?
     public var volume: VolumeState?
     public var announcement: String?
+    public var lastEnd: ItemEnd?
     /// The router's monotonic clock, in nanoseconds.
     public var now: Int64
 
@@ -175,6 +176,7 @@ public struct SessionState: Codable, Sendable, Hashable, Identifiable {
         error = snapshot.error
         volume = snapshot.volume
         announcement = snapshot.announcement
+        lastEnd = snapshot.lastEnd
         now = snapshot.now
     }
 
@@ -182,7 +184,7 @@ public struct SessionState: Codable, Sendable, Hashable, Identifiable {
         SessionSnapshot(
             id: id, connection: connection, media: media, stopReason: stopReason, ownership: ownership,
             members: members, queue: queue, anchor: anchor, error: error, volume: volume, announcement: announcement,
-            now: now)
+            lastEnd: lastEnd, now: now)
     }
 }
 

@@ -184,6 +184,6 @@ struct Member: Sendable {
             tracks: plays ? latest.tracks : nil, activeTracks: plays ? latest.activeTracks : nil,
             adBreak: plays ? latest.adBreak : nil, liveWindow: plays ? latest.liveWindow : nil,
             video: plays ? latest.video : nil, streamVolume: latest.streamVolume, foreign: latest.foreign,
-            proof: plays ? latest.proof : nil)
+            proof: plays ? latest.proof : nil, room: room == name ? nil : room)
     }
 }

@@ -13,11 +13,14 @@ extension PlaybackSession {
 
     /// Follows what plays. What there is to write is written soon, and at the session's end before it returns from that.
     func keepHistory() {
-        guard environment.keepsHistory else { return }
         let item = anchor?.item ?? queue.current
         let steps = playLog.follow(
             item, anchor, plays: started && mediaState == .playing && item == queue.current,
             stopped: ended ? stopReason ?? .cancelled : nil, now: clock.now())
+        for case .end(let play, let reason) in steps {
+            lastEnd = ItemEnd(item: play.item, play: play.number, reason: reason)
+        }
+        guard environment.keepsHistory else { return }
         for step in steps {
             switch step {
             case .begin(let play): note(play)

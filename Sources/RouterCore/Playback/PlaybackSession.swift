@@ -26,6 +26,7 @@ actor PlaybackSession {
     var consecutiveFailures = 0
     var failures = Failures()
     var playLog = PlayLog()
+    var lastEnd: ItemEnd?
     var openPlays = OpenPlays()
     /// What the feed of the latest run was told to go on with, in order: the decoder runs ahead of what is heard.
     var feedAnswers: [(after: ItemID, next: ItemID?)] = []
@@ -113,7 +114,7 @@ actor PlaybackSession {
             id: id, connection: connection, media: mediaState, stopReason: stopReason, ownership: ownership,
             members: shown, queue: queue.snapshot, anchor: anchor,
             error: stopReason == .error ? lastItemError : nil, volume: masterVolume,
-            announcement: announcement?.title, now: clock.now())
+            announcement: announcement?.title, lastEnd: lastEnd, now: clock.now())
     }
 
     func publish() async {

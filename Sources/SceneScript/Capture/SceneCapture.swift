@@ -5,7 +5,8 @@ public enum SceneCapture {
     /// The text of a scene: each session's rooms, queue, position, volumes and play state.
     ///
     /// - Parameter rooms: selectors of the rooms to capture; empty: all that play.
-    /// - Throws: `routeNotFound` for a room that there is not, and where nothing plays.
+    /// - Throws: `routeNotFound` for a room that there is not, and where nothing plays; `sceneInvalid` for more than a
+    ///   scene can hold.
     public static func capture(
         _ router: any RouterControlling, name: String = "Captured", rooms: [String] = []
     ) async throws -> String {
@@ -20,7 +21,20 @@ public enum SceneCapture {
                 rooms.isEmpty ? "nothing is playing" : "nothing plays in \(rooms.joined(separator: ", "))",
                 hint: "Start something with “router play”, and capture it then", scope: .session)
         }
-        return text(of: sessions, name: name)
+        let text = text(of: sessions, name: name)
+        // What could not be run again is of no use.
+        guard SceneParser.parse(text, path: "\(name).yaml").scene != nil else { throw tooMuch(sessions) }
+        return text
+    }
+
+    private static func tooMuch(_ sessions: [SessionSnapshot]) -> RouterError {
+        let largest = sessions.max { $0.queue.items.count < $1.queue.items.count }
+        let rooms = largest.map { Set($0.members.map(\.roomName)).sorted().joined(separator: ", ") } ?? ""
+        return RouterError(
+            .sceneInvalid,
+            "the queue of \(rooms) has \(largest?.queue.items.count ?? 0) items: more than a scene can hold",
+            hint: "Keep it with “router queue save NAME”, and write a scene that plays “saved_queue: NAME”",
+            scope: .session)
     }
 
     static func text(of sessions: [SessionSnapshot], name: String) -> String {
@@ -34,7 +48,9 @@ public enum SceneCapture {
 
     private static func steps(of session: SessionSnapshot, _ names: inout CaptureNames) -> [String] {
         let members = session.members.filter { $0.connection != .ended && $0.connection != .failed }
-        let targets = members.map { names.target(of: $0.name) }
+        var rooms: [String] = []
+        for member in members where !rooms.contains(member.roomName) { rooms.append(member.roomName) }
+        let targets = rooms.map { names.target(of: $0) }
         let list = "[\(targets.joined(separator: ", "))]"
         var media: [String] = []
         var item = 1
@@ -47,15 +63,18 @@ public enum SceneCapture {
         var lines = ["  - play:", "      media:"]
         lines += media.map { "        - \(quoted($0))" }
         if item > 1 { lines.append("      item: \(item)") }
-        if let position = session.position, position > .zero {
+        if let position = session.resumePosition, position > .zero {
             lines.append("      start: \(SceneValues.text(position))")
         }
         if session.queue.repeatMode != .off { lines.append("      repeat: \(session.queue.repeatMode.rawValue)") }
         lines.append("    target: \(list)")
-        for (member, target) in zip(members, targets) where member.volumeHandling == .adjustable {
-            guard let volume = member.volume else { continue }
-            lines += ["  - volume: \(volume.level.percent)%", "    target: \(target)"]
-            if volume.muted { lines += ["  - volume: mute", "    target: \(target)"] }
+        for (room, target) in zip(rooms, targets) {
+            let volumes = members.filter { $0.roomName == room && $0.volumeHandling == .adjustable }
+                .compactMap(\.volume)
+            // A scene sets all devices of a room alike: as its loudest is.
+            guard let level = volumes.map(\.level).max() else { continue }
+            lines += ["  - volume: \(level.percent)%", "    target: \(target)"]
+            if volumes.allSatisfy(\.muted) { lines += ["  - volume: mute", "    target: \(target)"] }
         }
         if SceneHouse.state(session) == .paused { lines += ["  - pause:", "    target: \(list)"] }
         return lines

@@ -85,11 +85,11 @@ private struct SceneVisit {
         _ severity: SceneDiagnostic.Severity, _ code: String, _ message: String, _ place: Place, _ span: SceneSpan,
         help: String?
     ) {
-        guard diagnostics.count < SceneLimits.diagnostics else { return }
+        guard diagnostics.takes(severity) else { return }
         let finding = SceneDiagnostic(
             severity, code, message, path: place.scene.path, span: span, source: place.source.line(span.line),
             help: help)
-        if !diagnostics.contains(finding) { diagnostics.append(finding) }
+        if !diagnostics.contains(finding) { diagnostics.add(finding) }
     }
 
     // MARK: Targets
@@ -240,9 +240,7 @@ private struct SceneVisit {
             return tell(.error, "missing-scene", error.message, place, step.span, help: error.hint)
         }
         let (scene, found) = SceneParser.parse(text, path: path, values: values)
-        for finding in found where !diagnostics.contains(finding) && diagnostics.count < SceneLimits.diagnostics {
-            diagnostics.append(finding)
-        }
+        for finding in found where !diagnostics.contains(finding) { diagnostics.add(finding) }
         guard let scene else {
             let count = found.count { $0.severity == .error }
             return tell(

@@ -63,6 +63,21 @@ public indirect enum SceneErrorPolicy: Sendable, Hashable {
     /// Again, so many times, after a pause that doubles each time; then as `then` says.
     case retry(times: Int, backoff: MediaTime, then: SceneErrorPolicy)
     case fallback([SceneStep])
+
+    /// The same, but that nothing stops the steps that follow.
+    var goingOn: SceneErrorPolicy {
+        switch self {
+        case .stop, .continue: return .continue
+        case .retry(let times, let backoff, let then): return .retry(times: times, backoff: backoff, then: then.goingOn)
+        case .fallback(let steps):
+            return .fallback(
+                steps.map { step in
+                    var step = step
+                    step.onError = step.onError.goingOn
+                    return step
+                })
+        }
+    }
 }
 
 public indirect enum SceneVerb: Sendable, Hashable {

@@ -82,6 +82,21 @@ public struct SceneDiagnostic: Codable, Sendable, Hashable, CustomStringConverti
 
 extension [SceneDiagnostic] {
     public var hasErrors: Bool { contains { $0.severity == .error } }
+
+    /// Whether there is a place for one more. An error takes the place of a warning: it is never left out while one is
+    /// told.
+    func takes(_ severity: SceneDiagnostic.Severity) -> Bool {
+        count < SceneLimits.diagnostics || severity == .error && contains { $0.severity == .warning }
+    }
+
+    /// Adds one, where there is a place for it.
+    mutating func add(_ finding: SceneDiagnostic) {
+        guard takes(finding.severity) else { return }
+        if count >= SceneLimits.diagnostics, let place = lastIndex(where: { $0.severity == .warning }) {
+            remove(at: place)
+        }
+        append(finding)
+    }
 }
 
 /// A scene's document as lines, for diagnostics.
@@ -137,11 +152,12 @@ final class SceneFindings {
     private func add(
         _ severity: SceneDiagnostic.Severity, _ code: String, _ message: String, at span: SceneSpan, help: String?
     ) {
-        guard all.count < SceneLimits.diagnostics else { return }
+        // Before it is made: a document may have very many, on very long lines.
+        guard all.takes(severity) else { return }
         let finding = SceneDiagnostic(
             severity, code, message, path: source.path, span: span, source: source.line(span.line), help: help)
         // An anchor's content is read wherever it is repeated.
-        if seen.insert(finding).inserted { all.append(finding) }
+        if seen.insert(finding).inserted { all.add(finding) }
     }
 
     /// By place in the document.

@@ -120,7 +120,9 @@ extension SceneDocumentParser {
         }
         let times = parts["times"].flatMap { reader.integer($0, "“times”", 1...10) }
         let backoff = parts["backoff"].map { reader.duration($0, "“backoff”") } ?? MediaTime(seconds: 1)
-        let then = parts["then"].map { reader.choice($0, "“then”", among: ["stop", "continue"]) } ?? "stop"
+        let then =
+            parts["then"].map { reader.choice($0, "“then”", among: ["stop", "continue"]) }
+            ?? (isLast ? "continue" : "stop")
         guard let times, let backoff, let then else { return nil }
         return .retry(times: times, backoff: backoff, then: then == "stop" ? .stop : .continue)
     }

@@ -29,6 +29,8 @@ final class SceneDocumentParser {
     private var mentioned: Set<String> = []
     var timeout: MediaTime?
     var policy = SceneErrorPolicy.stop
+    /// What is read is done at the end: it goes on after an error unless it says otherwise.
+    var isLast = false
     private var ids: [String: SceneSpan] = [:]
     /// Snapshots that are taken somewhere, and those that are restored, with where.
     var taken: Set<String> = []
@@ -60,9 +62,8 @@ final class SceneDocumentParser {
         if let defaults = fields["defaults"] { readDefaults(defaults) }
         let steps = fields["steps"].map { self.steps($0, "steps", at: fields.keySpan("steps"), target: []) }
         // One that fails does not keep the others from putting things in order.
-        if case .stop = policy { policy = .continue }
-        // One that fails does not keep the others from putting things in order.
-        if case .stop = policy { policy = .continue }
+        policy = policy.goingOn
+        isLast = true
         let finally = fields["finally"].map { self.steps($0, "finally", at: fields.keySpan("finally"), target: []) }
         for (name, span) in restored where !taken.contains(name) {
             let near = NearNames.of(name, among: taken.sorted()).first

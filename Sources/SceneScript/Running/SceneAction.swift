@@ -168,7 +168,8 @@ struct SceneAction: Sendable {
     private func faded(to level: VolumePosition, _ rooms: [String], _ session: SessionID) async throws -> Outcome {
         for _ in 0..<8 {
             let members = await router.sessions().first { $0.id == session }?.members ?? []
-            let volumes = members.filter { rooms.contains($0.name) }.compactMap(\.volume?.level)
+            let volumes = members.filter { rooms.contains($0.roomName) || rooms.contains($0.name) }
+                .compactMap(\.volume?.level)
             // A device rounds, and a quieter limit or trim of a room is its own.
             if let loudest = volumes.max(), abs(loudest.value - level.value) <= 0.02 { return Outcome() }
             try await runner.clock.sleep(seconds: 0.25)
@@ -249,7 +250,7 @@ struct SceneAction: Sendable {
             let missing = rooms.filter { !SceneHouse.plays(session, in: $0) }.map(\.name)
             if !missing.isEmpty {
                 let joined = try await router.join(session: session.id, rooms: missing)
-                details += joined.members.filter { missing.contains($0.name) }.compactMap { member in
+                details += joined.members.filter { missing.contains($0.roomName) }.compactMap { member in
                     member.error.map { "\(member.name): \($0.message)" }
                 }
             }

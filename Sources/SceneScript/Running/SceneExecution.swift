@@ -24,14 +24,29 @@ struct SceneExecution: Sendable {
     func run(cancels: (AsyncStream<Void>, AsyncStream<Void>), lastSeconds: Double) async -> SceneRun.State {
         let lease = SceneLease(exclusive: scene.exclusive)
         await lease.begin(await router.sessions())
+        let aftermath = SceneAftermath()
         let runner = SceneRunner(
-            router: router, clock: clock, files: files, recorder: recorder, lease: lease, tell: tell)
-        let main = await stage(scene.steps, runner, cancel: cancels.0, limit: nil)
-        var wasCancelled = false
-        if case .cancelled = main { wasCancelled = true }
-        let last =
-            scene.finally.isEmpty
-            ? .done : await stage(scene.finally, runner, cancel: cancels.1, limit: wasCancelled ? lastSeconds : nil)
+            router: router, clock: clock, files: files, recorder: recorder, lease: lease, aftermath: aftermath,
+            lastSeconds: lastSeconds, tell: tell)
+        return await withTaskGroup(of: Void.self) { group in
+            group.addTask { await aftermath.serve(until: cancels.1) }
+            let state = await run(runner, cancel: cancels.0)
+            group.cancelAll()
+            return state
+        }
+    }
+
+    private func run(_ runner: SceneRunner, cancel: AsyncStream<Void>) async -> SceneRun.State {
+        let main = await stage(scene.steps, runner, cancel: cancel, limit: nil)
+        var limit: Double?
+        if case .cancelled = main { limit = runner.lastSeconds }
+        var last = Ending.done
+        if !scene.finally.isEmpty {
+            last =
+                await runner.aftermath.run { [limit] in
+                    await stage(scene.finally, runner, cancel: nil, limit: limit)
+                } ?? .cancelled
+        }
         switch (main, last) {
         case (.cancelled, _): return .cancelled
         case (.aborted(let state), _): return state
@@ -42,7 +57,7 @@ struct SceneExecution: Sendable {
     }
 
     private func stage(
-        _ steps: [SceneStep], _ runner: SceneRunner, cancel: AsyncStream<Void>, limit: Double?
+        _ steps: [SceneStep], _ runner: SceneRunner, cancel: AsyncStream<Void>?, limit: Double?
     ) async -> Ending {
         let events = await router.events()
         return await withTaskGroup(of: Ending.self) { group in
@@ -56,9 +71,11 @@ struct SceneExecution: Sendable {
                     return .cancelled
                 }
             }
-            group.addTask {
-                for await _ in cancel { return .cancelled }
-                return .aside
+            if let cancel {
+                group.addTask {
+                    for await _ in cancel { return .cancelled }
+                    return .aside
+                }
             }
             group.addTask {
                 await runner.lease.watch(events)

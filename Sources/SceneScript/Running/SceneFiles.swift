@@ -22,21 +22,24 @@ public struct SceneFiles: Sendable {
 
     /// A scene's text: at most `SceneLimits.bytes` of UTF-8. Throws `mediaNotFound` or `sceneInvalid`.
     public static func readText(_ path: String) throws -> String {
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
-            throw RouterError(.mediaNotFound, "there is no file \(path)", hint: "Check the path")
-        }
-        guard !isFolder.boolValue, let handle = FileHandle(forReadingAtPath: path) else {
-            throw RouterError(
-                .sceneInvalid, "the file \(path) cannot be read", hint: "Check that it is a file, and its permissions")
-        }
-        defer { try? handle.close() }
-        // One byte more than is allowed shows that there is more: the path may name something endless.
-        guard let data = try? handle.read(upToCount: SceneLimits.bytes + 1) ?? Data(), data.count <= SceneLimits.bytes
-        else {
-            throw RouterError(
-                .sceneInvalid, "the file \(path) has more than \(SceneLimits.bytes / 1024) KiB",
-                hint: "Put parts of it into scenes of their own")
+        let data: Data
+        do throws(RegularFile.Failure) {
+            data = try RegularFile.read(path, limit: SceneLimits.bytes)
+        } catch {
+            switch error {
+            case .missing: throw RouterError(.mediaNotFound, "there is no file \(path)", hint: "Check the path")
+            case .tooLarge:
+                throw RouterError(
+                    .sceneInvalid, "the file \(path) has more than \(SceneLimits.bytes / 1024) KiB",
+                    hint: "Put parts of it into scenes of their own")
+            case .notAFile:
+                throw RouterError(
+                    .sceneInvalid, "\(path) is no file, but a folder, a pipe or a device",
+                    hint: "Write the scene into a file, and name that")
+            case .unreadable(let why):
+                throw RouterError(
+                    .sceneInvalid, "the file \(path) cannot be read: \(why)", hint: "Check its permissions")
+            }
         }
         guard let text = String(data: data, encoding: .utf8) else {
             throw RouterError(.sceneInvalid, "the file \(path) is no UTF-8 text", hint: "Save it as UTF-8")

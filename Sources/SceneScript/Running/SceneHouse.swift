@@ -24,29 +24,34 @@ struct SceneHouse: Sendable {
 
     // MARK: Selectors
 
-    /// The rooms that one selector means; throws `routeNotFound` or `routeAmbiguous`.
+    /// The rooms that one selector means, as the router itself takes it; throws `routeNotFound` or `routeAmbiguous`.
     func places(_ selector: String) throws -> [Place] {
         if selector.hasPrefix("@") { return try several(selector) }
         let key = selector.lowercased()
-        let exact = rooms.filter { room in
+        let named = rooms.filter { room in
             room.name.lowercased() == key || room.aliases.contains { $0.lowercased() == key }
         }
-        if let room = exact.first { return [place(room)] }
-        let devices = routes.filter {
-            $0.id.rawValue == selector || $0.name.lowercased() == key || $0.alias?.lowercased() == key
+        // A room that a person made goes before a device; two devices of one name are told apart by id only.
+        let made = named.first { $0.configured || $0.stored == true }
+        if made == nil, named.count > 1 {
+            throw ambiguous(selector, named.map { "\($0.name) (\($0.devices.first ?? ""))" })
         }
-        if let route = devices.first, devices.count == 1 {
+        if let room = made ?? named.first { return [place(room)] }
+        // A group goes by its name where no room has it.
+        if let group = group(key) { return try group.rooms.flatMap { try places($0) } }
+        let devices = routes.filter { Self.isCalled($0, key) }
+        guard devices.count < 2 else { throw ambiguous(selector, devices.map { "\($0.name) (\($0.id))" }) }
+        if let route = devices.first {
             // A device is its own room, or part of one.
-            let own = rooms.first { $0.routes == [route.id] }
+            let own = rooms.first { !$0.configured && $0.stored != true && $0.routes == [route.id] }
             return [own.map(place) ?? Place(name: route.name, routes: route.presence == .gone ? [] : [route.id])]
         }
-        let near = rooms.filter { $0.name.lowercased().hasPrefix(key) }
-        if near.count == 1 { return [place(near[0])] }
-        guard near.count < 2, devices.count < 2 else {
-            throw RouterError(
-                .routeAmbiguous, "“\(selector)” could be \(near.map(\.name).joined(separator: ", "))",
-                hint: "Give the whole name", scope: .route, candidates: near.map(\.name))
+        let near = rooms.filter { room in
+            room.name.lowercased().hasPrefix(key) || room.aliases.contains { $0.lowercased().hasPrefix(key) }
+                || room.devices.contains { $0.hasPrefix("rt-") && $0.hasPrefix(key) }
         }
+        if near.count == 1 { return [place(near[0])] }
+        guard near.isEmpty else { throw ambiguous(selector, near.map(\.name)) }
         let names = rooms.map(\.name)
         let meant = NearNames.of(selector, among: names)
         throw RouterError(
@@ -55,8 +60,27 @@ struct SceneHouse: Sendable {
             scope: .route, candidates: meant.isEmpty ? Array(names.prefix(10)) : meant)
     }
 
+    private static func isCalled(_ route: Route, _ key: String) -> Bool {
+        route.id.rawValue.lowercased() == key || route.name.lowercased() == key || route.alias?.lowercased() == key
+            || route.endpoints.contains { endpoint in
+                endpoint.id.rawValue.lowercased() == key
+                    || endpoint.strongKeys.contains { $0.value == key || $0.description.lowercased() == key }
+            }
+    }
+
+    private func group(_ key: String) -> RoomGroup? { groups.first { $0.name.lowercased() == key } }
+
+    private func ambiguous(_ selector: String, _ names: [String]) -> RouterError {
+        RouterError(
+            .routeAmbiguous, "“\(selector)” could be \(names.joined(separator: " or "))",
+            hint: "Give the whole name, or an id from “router devices --long”", scope: .route, candidates: names)
+    }
+
+    private static let groupPrefix = "@group:"
+
     private func several(_ selector: String) throws -> [Place] {
-        switch selector {
+        let key = selector.lowercased()
+        switch key {
         case "@all": return rooms.map(place)
         case "@active":
             let active = rooms.map(place).filter { !sessions(in: [$0]).isEmpty }
@@ -65,8 +89,9 @@ struct SceneHouse: Sendable {
             }
             return active
         default:
-            let name = selector.replacing("@group:", with: "", maxReplacements: 1)
-            guard selector.hasPrefix("@group:"), let group = groups.first(where: { $0.name == name }) else {
+            guard key.hasPrefix(Self.groupPrefix),
+                let group = group(String(key.dropFirst(Self.groupPrefix.count)))
+            else {
                 throw RouterError(
                     .routeNotFound, "there is no “\(selector)”", hint: "Write @all, @active or @group:NAME",
                     scope: .route,
@@ -121,7 +146,7 @@ struct SceneHouse: Sendable {
 
     static func isMember(_ member: SessionMember, of place: Place) -> Bool {
         guard member.connection != .ended, member.connection != .failed else { return false }
-        return member.name == place.name || place.routes.contains(member.route)
+        return member.roomName == place.name || place.routes.contains(member.route)
     }
 
     /// Sessions that are in any of these rooms, in the rooms' order.
@@ -137,14 +162,20 @@ struct SceneHouse: Sendable {
         return session.members.contains { isMember($0, of: place) }
     }
 
-    /// Members of a session that are in these rooms, and whether these are all that it has.
+    /// What the members of a session that are in these rooms are called, and whether these are all that it has. A room
+    /// of several devices is called by its own name, unless only some of them are meant.
     static func members(
         of session: SessionSnapshot, in places: [Place]
     ) -> (names: [String], all: Bool) {
         let living = session.members.filter { $0.connection != .ended && $0.connection != .failed }
         let inside = living.filter { member in places.contains { isMember(member, of: $0) } }
+        let meant = Set(inside.map(\.route))
         var names: [String] = []
-        for member in inside where !names.contains(member.name) { names.append(member.name) }
+        for member in inside {
+            let isWhole = living.allSatisfy { $0.roomName != member.roomName || meant.contains($0.route) }
+            let name = isWhole ? member.roomName : member.name
+            if !names.contains(name) { names.append(name) }
+        }
         return (names, inside.count == living.count)
     }
 

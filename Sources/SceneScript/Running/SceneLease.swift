@@ -8,7 +8,7 @@ actor SceneLease {
     private let exclusive: Bool
     private var held: Set<String> = []
     private var taken: [String: String] = [:]
-    private var sessions: [SessionID: Set<String>] = [:]
+    private var sessions: [SessionID: [SessionMember]] = [:]
     /// Sessions that were there before, or that the scene began.
     private var known: Set<SessionID> = []
     /// Rooms that a step of ours is changing just now: sessions that come there are ours.
@@ -25,7 +25,7 @@ actor SceneLease {
     func began(on rooms: [String]) { for room in rooms { changing[room, default: 0] += 1 } }
 
     func done(on rooms: [String], sessions: [SessionSnapshot]) {
-        for session in sessions where session.members.contains(where: { rooms.contains($0.name) }) {
+        for session in sessions where session.members.contains(where: { rooms.contains($0.roomName) }) {
             remember(session, isOurs: true)
         }
         for room in rooms { changing[room] = (changing[room] ?? 1) - 1 }
@@ -53,22 +53,28 @@ actor SceneLease {
     }
 
     private func remember(_ session: SessionSnapshot, isOurs: Bool) {
-        let rooms = Set(
-            session.members.filter { $0.connection != .ended && $0.connection != .failed }.map(\.name))
-        sessions[session.id] = session.connection == .ended ? nil : rooms
+        let members = session.members.filter { $0.connection != .ended && $0.connection != .failed }
+        // The report of a command that ended it comes after its end, and speaks of the rooms that it had.
+        if !members.isEmpty { sessions[session.id] = members }
         let isNew = known.insert(session.id).inserted
         guard isNew, !isOurs, !exclusive else { return }
-        for room in rooms where held.contains(room) && (changing[room] ?? 0) == 0 {
+        for room in Set(members.map(\.roomName)) where held.contains(room) && (changing[room] ?? 0) == 0 {
             taken[room] = "somebody played something else there"
         }
     }
 
     private func rooms(of report: CommandReport) -> Set<String> {
+        let members = sessions[report.session] ?? []
         switch report.command {
         case .setVolume(_, let room?), .stepVolume(_, let room?), .mute(_, let room?), .setStreamVolume(_, let room?),
             .fade(_, _, let room?), .trim(_, let room):
-            [room]
-        default: sessions[report.session] ?? []
+            // A command may mean one device of a room; the room is taken over all the same.
+            let meant = members.filter { member in
+                member.route.rawValue == room
+                    || [member.roomName, member.name].contains { $0.lowercased() == room.lowercased() }
+            }
+            return meant.isEmpty ? [room] : Set(meant.map(\.roomName))
+        default: return Set(members.map(\.roomName))
         }
     }
 

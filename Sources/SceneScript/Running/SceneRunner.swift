@@ -7,6 +7,9 @@ struct SceneRunner: Sendable {
     let files: SceneFiles
     let recorder: SceneRecorder
     let lease: SceneLease
+    let aftermath: SceneAftermath
+    /// What `finally` has after a cancellation.
+    let lastSeconds: Double
     let tell: @Sendable (Notice) async -> Void
 
     /// The scene whose steps are done: the run's own, or one that it runs.
@@ -197,10 +200,43 @@ struct SceneRunner: Sendable {
         } catch {
             failure = error
         }
-        // A cancelled task does nothing more; what the scene leaves behind is told by its report.
-        try await run(scene.finally, inner)
+        try await finish(scene.finally, inner)
         if let failure { throw failure }
         return Outcome(detail: scene.name)
+    }
+
+    /// Does what a scene says under `finally`, also when the step that runs it is cancelled: then within `lastSeconds`.
+    private func finish(_ steps: [SceneStep], _ scope: Scope) async throws {
+        guard !steps.isEmpty else { return }
+        let (cancels, cancel) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let result = await withTaskCancellationHandler {
+            await aftermath.run { await finish(steps, scope, cancels) }
+        } onCancel: {
+            cancel.yield()
+        }
+        guard let result else { throw CancellationError() }
+        try result.get()
+    }
+
+    private func finish(
+        _ steps: [SceneStep], _ scope: Scope, _ cancels: AsyncStream<Void>
+    ) async -> Result<Void, any Error> {
+        await withTaskGroup(of: Result<Void, any Error>?.self) { group in
+            group.addTask {
+                do { return .success(try await run(steps, scope)) } catch { return .failure(error) }
+            }
+            group.addTask {
+                for await _ in cancels {
+                    do { try await clock.sleep(seconds: lastSeconds) } catch { return nil }
+                    return .failure(CancellationError())
+                }
+                return nil
+            }
+            var result: Result<Void, any Error>?
+            while result == nil, let next = await group.next() { result = next }
+            group.cancelAll()
+            return result ?? .failure(CancellationError())
+        }
     }
 
     private func restore(_ name: String, _ id: String) async throws -> Outcome {
@@ -214,6 +250,7 @@ struct SceneRunner: Sendable {
         do {
             let restored = try await SceneRestoring(router: router, snapshot: snapshot).restore()
             await lease.done(on: rooms, sessions: restored.sessions)
+            if restored.hasFailures { await recorder.noteFailure() }
             return Outcome(detail: restored.losses.isEmpty ? nil : restored.losses.joined(separator: "; "))
         } catch {
             await lease.done(on: rooms, sessions: await router.sessions())

@@ -17,24 +17,65 @@ struct SceneRestoring: Sendable {
     let router: any RouterControlling
     let snapshot: SceneSnapshot
 
-    /// Sessions that play now, and what could not be made as it was, in words.
-    func restore() async throws -> (sessions: [SessionSnapshot], losses: [String]) {
+    /// What has come of it so far.
+    private struct Progress {
         var losses: [String] = []
-        try await restoreMembership()
+        var succeeded = 0
+        var first: RouterError?
+
+        mutating func failed(_ what: String, _ error: any Error) {
+            let error = RouterError(wrapping: error)
+            first = first ?? error
+            losses.append("\(what): \(error.message)")
+        }
+    }
+
+    /// What was made as it was.
+    struct Outcome {
+        /// Sessions that play now.
+        var sessions: [SessionSnapshot]
+        /// What could not be made as it was, in words.
+        var losses: [String]
+        /// Whether some of that is because a command failed.
+        var hasFailures: Bool
+    }
+
+    /// What fails in one session keeps nothing else from being done. Throws where all of it failed.
+    func restore() async throws -> Outcome {
+        var progress = Progress()
+        try await restoreMembership(&progress)
         var current: [SessionID: SessionID] = [:]
         for session in snapshot.sessions where Self.hadContent(session) {
-            let now = try await restoreQueue(session, losses: &losses)
-            if let now { current[session.id] = now }
+            try await attempt("what played in \(Self.words(session))", &progress) { losses in
+                if let now = try await restoreQueue(session, losses: &losses) { current[session.id] = now }
+            }
         }
         for session in snapshot.sessions {
             guard let id = current[session.id] else { continue }
-            try await restoreVolumes(session, in: id, losses: &losses)
+            try await restoreVolumes(session, in: id, &progress)
         }
         for session in snapshot.sessions {
             guard let id = current[session.id] else { continue }
-            try await restoreState(session, in: id)
+            try await attempt("whether it plays in \(Self.words(session))", &progress) { _ in
+                try await restoreState(session, in: id)
+            }
         }
-        return (await router.sessions(), losses)
+        if progress.succeeded == 0, let error = progress.first { throw error }
+        return Outcome(
+            sessions: await router.sessions(), losses: progress.losses, hasFailures: progress.first != nil)
+    }
+
+    /// Notes an error of `body` as a loss; a cancellation goes on.
+    private func attempt(
+        _ what: String, _ progress: inout Progress, _ body: (inout [String]) async throws -> Void
+    ) async throws {
+        do {
+            try await body(&progress.losses)
+            progress.succeeded += 1
+        } catch {
+            if Task.isCancelled || error is CancellationError { throw CancellationError() }
+            progress.failed(what, error)
+        }
     }
 
     private static func hadContent(_ session: SessionSnapshot) -> Bool {
@@ -44,18 +85,23 @@ struct SceneRestoring: Sendable {
     private static func names(_ session: SessionSnapshot) -> [String] {
         var names: [String] = []
         for member in session.members where member.connection != .ended && member.connection != .failed {
-            if !names.contains(member.name) { names.append(member.name) }
+            if !names.contains(member.roomName) { names.append(member.roomName) }
         }
         return names
     }
 
+    private static func words(_ session: SessionSnapshot) -> String { names(session).joined(separator: ", ") }
+
     // MARK: Membership
 
-    private func restoreMembership() async throws {
+    private func restoreMembership(_ progress: inout Progress) async throws {
         for before in snapshot.sessions {
             guard let now = await living(before.id) else { continue }
             let missing = Self.names(before).filter { !Self.names(now).contains($0) }
-            if !missing.isEmpty { _ = try await router.join(session: before.id, rooms: missing) }
+            guard !missing.isEmpty else { continue }
+            try await attempt("that \(missing.joined(separator: ", ")) plays along", &progress) { _ in
+                _ = try await router.join(session: before.id, rooms: missing)
+            }
         }
         // What plays where nothing played goes. A session that is to be played anew takes its rooms itself.
         let wanted = Set(snapshot.sessions.filter(Self.hadContent).flatMap(Self.names))
@@ -65,10 +111,12 @@ struct SceneRestoring: Sendable {
             let names = original == nil ? SceneHouse.members(of: now, in: snapshot.places).names : Self.names(now)
             let strangers = names.filter { original?.contains($0) != true && !wanted.contains($0) }
             guard !strangers.isEmpty else { continue }
-            if strangers.count == Self.names(now).count {
-                try await router.end(session: now.id, reason: .stop)
-            } else {
-                _ = try await router.leave(session: now.id, rooms: strangers)
+            try await attempt("that nothing plays in \(strangers.joined(separator: ", "))", &progress) { _ in
+                if strangers.count == Self.names(now).count {
+                    try await router.end(session: now.id, reason: .stop)
+                } else {
+                    _ = try await router.leave(session: now.id, rooms: strangers)
+                }
             }
         }
     }
@@ -81,10 +129,19 @@ struct SceneRestoring: Sendable {
 
     private func restoreQueue(_ before: SessionSnapshot, losses: inout [String]) async throws -> SessionID? {
         guard let item = before.queue.current else { return nil }
-        let position = before.position ?? .zero
+        // A station has no place that could be gone back to.
+        let position = before.resumePosition
         if let now = await living(before.id), now.queue.items.map(\.id) == before.queue.items.map(\.id) {
             if now.queue.current != item { try await perform(.jump(item), now.id) }
-            try await perform(.seek(to: position), now.id)
+            if let position { try await perform(.seek(to: position), now.id) }
+            if now.queue.repeatMode != before.queue.repeatMode {
+                try await perform(.repeatMode(before.queue.repeatMode), now.id)
+            }
+            let policy = before.queue.failurePolicy ?? .skip
+            if now.queue.failurePolicy ?? .skip != policy {
+                _ = try await router.edit(
+                    .failurePolicy(policy), session: now.id, ifVersion: nil, workingDirectory: "/")
+            }
             return now.id
         }
         var sources: [String] = []
@@ -100,8 +157,8 @@ struct SceneRestoring: Sendable {
         guard !sources.isEmpty else { return nil }
         let session = try await ScenePlaying(router: router).play(
             PlayRequest(
-                what: sources, rooms: Self.names(before), start: position, repeatMode: before.queue.repeatMode,
-                failurePolicy: before.queue.failurePolicy), from: index)
+                what: sources, rooms: Self.names(before), start: position ?? .zero,
+                repeatMode: before.queue.repeatMode, failurePolicy: before.queue.failurePolicy), from: index)
         if before.queue.original != nil { losses.append("the order without shuffle is not known any more") }
         return session.id
     }
@@ -109,15 +166,14 @@ struct SceneRestoring: Sendable {
     // MARK: Volume and play state
 
     private func restoreVolumes(
-        _ before: SessionSnapshot, in id: SessionID, losses: inout [String]
+        _ before: SessionSnapshot, in id: SessionID, _ progress: inout Progress
     ) async throws {
         for member in before.members where member.volumeHandling == .adjustable {
             guard let volume = member.volume else { continue }
-            do {
+            // Each device of a room has a loudness of its own.
+            try await attempt("the volume of \(member.name)", &progress) { _ in
                 try await perform(.setVolume(volume.level, room: member.name), id)
                 if volume.muted { try await perform(.mute(true, room: member.name), id) }
-            } catch let error as RouterError where error.code != .cancelled {
-                losses.append("the volume of \(member.name): \(error.message)")
             }
         }
     }
@@ -134,6 +190,17 @@ struct SceneRestoring: Sendable {
     private func perform(_ command: RemoteCommand, _ session: SessionID) async throws {
         let result = try await router.perform(command, session: session, origin: .scene)
         if let error = result.outcome.sceneError { throw error }
+    }
+}
+
+extension SessionSnapshot {
+    /// Where what plays would be gone on with; nil for what is live or has no known length: it has no such place.
+    var resumePosition: MediaTime? {
+        guard let item = currentItem, item.metadata.kind != .live, anchor?.duration ?? item.metadata.duration != nil,
+            !members.contains(where: { $0.liveWindow?.done == false })
+        else { return nil }
+        if case .live = item.source { return nil }
+        return position ?? .zero
     }
 }
 

@@ -7,8 +7,11 @@ struct ScheduleState {
     var record: ScheduleRecord?
     /// The wall clock when time was last looked at.
     var last: Double?
+    /// What was last told of that they cannot be read.
+    var unreadable: String?
     /// Rooms that were there when that was last looked at; nil while no schedule asks.
     var present: Set<String>?
+    var discovery = DiscoveryWatch()
     var endings = ItemEndings()
     /// When each was last started by an event, by the clock that never jumps.
     var fired: [String: Int64] = [:]
@@ -27,7 +30,7 @@ extension SceneHost {
 
     // MARK: SceneScheduling
 
-    public func schedules() async throws -> [SceneSchedule] { await loaded().schedules }
+    public func schedules() async throws -> [SceneSchedule] { try await loaded().schedules }
 
     public func saveSchedule(_ schedule: SceneSchedule) async throws {
         try Self.validate(schedule)
@@ -35,7 +38,7 @@ extension SceneHost {
             schedule.scene.text, path: schedule.scene.path, values: schedule.scene.values
         ).diagnostics
         if diagnostics.hasErrors { throw RouterError(scene: schedule.scene.path, diagnostics) }
-        var record = await loaded()
+        var record = try await loaded()
         record.schedules.removeAll { $0.id == schedule.id }
         guard record.schedules.count < Self.mostSchedules else {
             throw RouterError(
@@ -52,7 +55,7 @@ extension SceneHost {
     }
 
     public func removeSchedule(_ id: String) async throws {
-        var record = await loaded()
+        var record = try await loaded()
         guard record.schedules.contains(where: { $0.id == id }) else {
             let ids = record.schedules.map(\.id)
             let near = NearNames.of(id, among: ids)
@@ -88,19 +91,32 @@ extension SceneHost {
 
     // MARK: The record
 
-    private func loaded() async -> ScheduleRecord {
+    /// Throws what keeps it from being read: what is not known is not to be written over.
+    private func loaded() async throws -> ScheduleRecord {
         if let record = scheduling.record { return record }
         var record = ScheduleRecord()
         do {
             record = try await scheduling.store?.load() ?? record
         } catch {
-            let error = RouterError(wrapping: error)
-            await tell(Notice(.error, error.message, hint: error.hint))
+            await tellUnreadable(RouterError(wrapping: error))
+            // One that was damaged is put aside, and there is none from then on.
+            do {
+                record = try await scheduling.store?.load() ?? record
+            } catch {
+                throw RouterError(wrapping: error)
+            }
         }
+        scheduling.unreadable = nil
         // Somebody else may have loaded it meanwhile.
         if let other = scheduling.record { return other }
         scheduling.record = record
         return record
+    }
+
+    private func tellUnreadable(_ error: RouterError) async {
+        guard scheduling.unreadable != error.message else { return }
+        scheduling.unreadable = error.message
+        await tell(Notice(.error, error.message, hint: error.hint))
     }
 
     private func keep(_ record: ScheduleRecord) async throws {
@@ -124,10 +140,10 @@ extension SceneHost {
 
     /// Looks at the clock for as long as the host runs.
     func keepTime() async {
-        let record = await loaded()
+        let record = try? await loaded()
         let now = clock.wallTime()
         // What came while nobody was there is not made up for.
-        if let seen = record.seen { await tellMissed(record, after: seen, until: now) }
+        if let record, let seen = record.seen { await tellMissed(record, after: seen, until: now) }
         scheduling.last = now
         while !Task.isCancelled {
             await look()
@@ -139,7 +155,7 @@ extension SceneHost {
         let now = clock.wallTime()
         let last = scheduling.last ?? now
         scheduling.last = now
-        var record = await loaded()
+        guard var record = try? await loaded() else { return }
         let zone = clock.timeZone()
         var due: [SceneSchedule] = []
         for schedule in record.schedules where schedule.enabled {
@@ -203,7 +219,8 @@ extension SceneHost {
     /// Follows the router for as long as the host runs; it may go away and come back.
     func watchRouter() async {
         while !Task.isCancelled {
-            _ = await loaded()
+            _ = try? await loaded()
+            scheduling.discovery = DiscoveryWatch()
             if asksForRooms { scheduling.present = await presentRooms(settle: true) }
             for await event in await router.events() { await see(event.body) }
             do { try await clock.sleep(seconds: 1) } catch { return }
@@ -220,7 +237,9 @@ extension SceneHost {
             await fire(rooms: ended, pause: Self.itemPause) { if case .itemEnds(let room) = $0 { room } else { nil } }
         }
         switch body {
-        case .snapshot, .routes, .rooms: break
+        case .snapshot(let routes, _), .routes(let routes):
+            scheduling.discovery.see(routes.discovery, now: clock.now())
+        case .rooms: break
         default: return
         }
         guard asksForRooms else {
@@ -230,6 +249,11 @@ extension SceneHost {
         let now = await presentRooms(settle: false)
         guard let before = scheduling.present else {
             scheduling.present = now
+            return
+        }
+        guard scheduling.discovery.isSettled(now: clock.now()) else {
+            // What is found now was there before; and what is not found is not gone while nobody can look.
+            scheduling.present = before.union(now)
             return
         }
         scheduling.present = now
@@ -248,7 +272,7 @@ extension SceneHost {
     private func fire(
         rooms: Set<String>, pause: Int64, room: (SceneSchedule.Trigger) -> String?
     ) async {
-        let wanted = await loaded().schedules.filter { $0.enabled && room($0.trigger) != nil }
+        let wanted = (try? await loaded())?.schedules.filter { $0.enabled && room($0.trigger) != nil } ?? []
         guard !wanted.isEmpty, let house = try? await SceneHouse.look(router) else { return }
         for schedule in wanted {
             guard let selector = room(schedule.trigger), let places = try? house.places(selector),

@@ -27,6 +27,8 @@ public struct ScheduleRecord: Codable, Sendable, Hashable {
 public actor FileScheduleStore: ScheduleStoring {
     private let folder: String
     private var path: String { folder + "/schedules.json" }
+    /// More than all the schedules that can be kept, each with its scene.
+    private static let mostBytes = 128 << 20
 
     public init(directory: String) { folder = directory }
 
@@ -35,12 +37,20 @@ public actor FileScheduleStore: ScheduleStoring {
 
     /// A file that cannot be read is put aside as `schedules.json.broken`, and that is thrown once.
     public func load() throws -> ScheduleRecord {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            guard !FileManager.default.fileExists(atPath: path) else {
-                throw RouterError(
-                    .storage, "the schedules in \(path) cannot be read", hint: "Check the permissions of the file")
+        let data: Data
+        do throws(RegularFile.Failure) {
+            data = try RegularFile.read(path, limit: Self.mostBytes)
+        } catch {
+            let why: String
+            switch error {
+            case .missing: return ScheduleRecord()
+            case .notAFile: why = "it is no file"
+            case .tooLarge: why = "it has more than \(Self.mostBytes >> 20) MiB"
+            case .unreadable(let words): why = words
             }
-            return ScheduleRecord()
+            throw RouterError(
+                .storage, "the schedules in \(path) cannot be read: \(why)",
+                hint: "Check the file and its permissions; nothing is written over it until then")
         }
         do {
             return try JSONDecoder().decode(ScheduleRecord.self, from: data)

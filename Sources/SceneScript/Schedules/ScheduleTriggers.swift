@@ -27,45 +27,47 @@ enum ScheduleTimes {
     }
 }
 
+/// Whether a device that is found now has just appeared. While discovery begins, or works again after it did not, what
+/// it finds was there before.
+struct DiscoveryWatch {
+    /// Since when every way of finding devices has told all that it found at first; nil while one has not.
+    private var complete: Int64?
+    /// Since when every way has been looking.
+    private var looking: Int64?
+
+    /// Devices answer a little after they are asked: nanoseconds after discovery was complete.
+    static let grace: Int64 = 10_000_000_000
+    /// Where something keeps discovery from ever being complete, this long after it began.
+    static let longGrace: Int64 = 60_000_000_000
+
+    mutating func see(_ states: [DiscoveryState], now: Int64) {
+        complete = states.allSatisfy { $0.status == .complete } ? complete ?? now : nil
+        looking = states.allSatisfy { $0.status == .complete || $0.status == .scanning } ? looking ?? now : nil
+    }
+
+    func isSettled(now: Int64) -> Bool {
+        complete.map { now - $0 >= Self.grace } ?? false || looking.map { now - $0 >= Self.longGrace } ?? false
+    }
+}
+
 /// Tells from what a router says in which rooms an item has come to its end.
 struct ItemEndings {
-    private var last: [SessionID: SessionSnapshot] = [:]
-    /// Sessions in which somebody chose another item.
-    private var chosen: Set<SessionID> = []
+    /// How the last play of each session ended that is known of; nil where none has.
+    private var last: [SessionID: ItemEnd?] = [:]
 
-    /// As near to its end an item may be left to count as ended: devices report positions in steps.
-    private static let nearEnd = 3.0
-
-    /// The rooms in which an item has just ended.
+    /// The rooms in which an item has just been heard to its end.
     mutating func see(_ body: RouterEvent.Body) -> Set<String> {
         switch body {
         case .snapshot(_, let sessions):
-            last = Dictionary(sessions.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-            chosen = []
-            return []
-        case .command(let report):
-            switch report.command {
-            case .next, .previous, .jump, .stop, .skipAd: if !report.outcome.isError { chosen.insert(report.session) }
-            default: break
-            }
+            last = Dictionary(sessions.map { ($0.id, $0.lastEnd) }, uniquingKeysWith: { first, _ in first })
             return []
         case .session(let session):
-            defer { last[session.id] = session.connection == .ended ? nil : session }
-            guard let before = last[session.id], let item = before.currentItem, SceneHouse.state(before) != .stopped
-            else { return [] }
-            let finished = session.media == .stopped && session.stopReason == .finished
-            guard finished || session.queue.current != before.queue.current else { return [] }
-            let wasChosen = chosen.remove(session.id) != nil
-            guard finished || !wasChosen && Self.wasNearEnd(before, item, now: session.now) else { return [] }
-            return Set(before.members.map(\.name))
+            let before = last.updateValue(session.lastEnd, forKey: session.id)
+            if session.connection == .ended { last[session.id] = nil }
+            // What ended in a session that nothing was known of may have ended long ago.
+            guard let before, before != session.lastEnd, session.lastEnd?.reason == .finished else { return [] }
+            return Set(session.members.map(\.roomName))
         default: return []
         }
-    }
-
-    private static func wasNearEnd(_ session: SessionSnapshot, _ item: QueueItem, now: Int64) -> Bool {
-        guard let anchor = session.anchor, anchor.item == item.id,
-            let duration = anchor.duration ?? item.metadata.duration
-        else { return true }
-        return anchor.position(at: now).seconds >= duration.seconds - nearEnd
     }
 }
