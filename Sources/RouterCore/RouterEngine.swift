@@ -312,6 +312,7 @@ public actor RouterEngine: RouterControlling {
         begin(session, id: id)
         await session.setStartTrims(startTrims(request.rooms))
         try await session.start(volume: request.volume)
+        await forgetLeft(on: Set(members.map(\.route)))
         return await session.snapshot()
     }
 

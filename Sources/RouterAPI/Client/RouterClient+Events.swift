@@ -76,6 +76,8 @@ struct EventFollower: Sendable {
             } catch GivenUp.needsSnapshot {
                 progress.lastID = nil
                 continue
+            } catch let error as RouterError where error.code == .cancelled {
+                return
             } catch let error as RouterError where error.code != .daemonUnavailable {
                 // It is there and will not have us: asking again changes nothing.
                 if connected { _ = tell(event(.notice(Notice(.error, error.message, hint: error.hint)), progress)) }

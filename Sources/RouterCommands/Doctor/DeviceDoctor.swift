@@ -199,10 +199,9 @@ struct DeviceDoctor: Sendable {
                     if let proof = member.proof, member.connection == .connected { proofs[member.route] = proof }
                     if let delivery = member.delivery { deliveries[member.route] = delivery }
                 }
+                // What is told of it comes before its end.
+                if news.connection == .ended || news.connection == .failed || news.media == .stopped { break reading }
             default: break
-            }
-            if latest.connection == .ended || latest.connection == .failed || latest.media == .stopped {
-                break reading
             }
         }
         for index in latest.members.indices {

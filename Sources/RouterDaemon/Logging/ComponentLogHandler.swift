@@ -15,9 +15,18 @@ public struct LogEntry: Sendable {
 
     /// In one line; what would break it or move a terminal's cursor is replaced.
     public var line: String {
-        let values = metadata.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-        let text = "\(level.rawValue) \(component) \(function) \(location): \(message)\(values)"
-        return String(
+        Self.clean("\(level.rawValue) \(component) \(function) \(location): \(message)\(values)")
+    }
+
+    /// What was said, and nothing of where; in one line too.
+    public var text: String { Self.clean("\(message)\(values)") }
+
+    private var values: String {
+        metadata.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+    }
+
+    private static func clean(_ text: String) -> String {
+        String(
             String.UnicodeScalarView(
                 text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
     }

@@ -18,7 +18,7 @@ final class LogRing: LogSink {
     private let lines = LatestValue(Lines())
 
     func write(_ entry: LogEntry) {
-        var text = entry.line
+        var text = entry.text
         if text.utf8.count > Self.maximumText { text = String(text.prefix(Self.maximumText)) }
         let line = LogLine(
             time: Date().timeIntervalSince1970, level: entry.level.rawValue, component: entry.component, text: text)
