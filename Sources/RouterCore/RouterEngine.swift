@@ -175,6 +175,12 @@ public actor RouterEngine: RouterControlling {
         browsing?.setActivity(activity)
     }
 
+    /// What has gone of a device is shown no longer.
+    func drop(_ id: RouteID) {
+        registry.drop(id)
+        routesChanged()
+    }
+
     private func expire() {
         registry.expire(now: clock.now())
         routesChanged()
