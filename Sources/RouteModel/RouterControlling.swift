@@ -112,6 +112,12 @@ public protocol RouterControlling: Sendable {
     /// person has to do there. Throws `routeNotFound` for one that was never paired.
     @discardableResult func unpair(_ device: String) async throws -> Notice?
 
+    /// Forgets all that is known of a device, and its pairing: gives what a person should know of that. One that is still
+    /// there is shown on, and is a new one from then on.
+    ///
+    /// Throws `routeNotFound` for one that nothing is known of, and `routeBusy` while it plays.
+    func forgetDevice(_ device: String) async throws -> Notice?
+
     /// Events in order; the first has the full state. A reader that falls behind by more than a thousand events loses
     /// the oldest and sees the gap in the numbers.
     func events() async -> AsyncStream<RouterEvent>
@@ -147,6 +153,7 @@ extension RouterControlling {
         throw Self.without("stored rooms")
     }
     public func removeRoom(_ name: String) async throws { throw Self.without("stored rooms") }
+    public func forgetDevice(_ device: String) async throws -> Notice? { throw Self.without("devices") }
     public func groups() async throws -> [RoomGroup] { throw Self.without("groups") }
     public func saveGroup(_ group: RoomGroup) async throws -> RoomGroup { throw Self.without("groups") }
     public func removeGroup(_ name: String) async throws { throw Self.without("groups") }

@@ -6,6 +6,9 @@ public protocol RouterStoring: Sendable {
     func route(forAnyOf keys: [StrongKey]) async throws -> RouteID?
     /// Makes every key an alias of the route. A key that belonged to another route moves.
     func remember(route: RouteID, name: String, keys: [StrongKey]) async throws
+    /// Forgets the routes of this id or, without regard to case, of this name: their keys, volumes, and by which key each
+    /// device was known. False where there is none.
+    func forgetRoute(_ id: RouteID?, name: String) async throws -> Bool
 
     func saveQueue(_ queue: QueueSnapshot, session: SessionID) async throws
     func queue(session: SessionID) async throws -> QueueSnapshot?

@@ -130,6 +130,38 @@ extension RouterEngine {
         return told.map { Self.untold(route.name, $0.message, route: route.id) }
     }
 
+    public func forgetDevice(_ device: String) async throws -> Notice? {
+        let there: Route?
+        do {
+            there = try await oneRoute(device)
+        } catch let error as RouterError where error.code == .routeNotFound || error.code == .dependencyMissing {
+            there = nil
+        }
+        if let there {
+            for session in await sessions() where session.connection != .ended && session.connection != .failed {
+                guard session.members.contains(where: { $0.route == there.id }) else { continue }
+                throw RouterError(
+                    .routeBusy, "\(there.name) plays just now",
+                    hint: "Stop it first: router stop --room \"\(there.name)\"", retry: .afterUserAction)
+            }
+        }
+        let name = there?.name ?? device
+        let isPaired = try await store.pairings().contains { record in
+            record.name.lowercased() == name.lowercased()
+                || there?.endpoints.contains { !Set($0.strongKeys).isDisjoint(with: record.keys) } == true
+        }
+        let notice = isPaired ? try await unpair(device) : nil
+        for endpoint in there?.endpoints ?? [] { try await store.forgetFailure(of: endpoint.id) }
+        let wasKnown = try await store.forgetRoute(there?.id, name: name)
+        if let there { drop(there.id) }
+        guard wasKnown || isPaired || there != nil else {
+            throw RouterError(
+                .routeNotFound, "nothing is known of a device called “\(device)”",
+                hint: "Run “router devices” to see what there is", scope: .route)
+        }
+        return notice
+    }
+
     private static func neverPaired(_ name: String, _ records: [PairingRecord]) -> RouterError {
         RouterError(
             .routeNotFound, "no device called “\(name)” was paired", hint: "Run “router pair list” to see what was",

@@ -131,6 +131,16 @@ extension RouterEngine {
         return CommandResult(id: .random(), outcome: snapshot.media == .playing ? .succeeded : .accepted)
     }
 
+    /// What a process that is no more had played in these rooms only is over once something else plays there.
+    func forgetLeft(on routes: Set<RouteID>) async {
+        for record in (try? await store.sessionsToRejoin()) ?? []
+        where !isRunning(record.session) && !record.routes.isEmpty && routes.isSuperset(of: record.routes) {
+            let items = (try? await store.queue(session: record.session))?.items.map(\.id) ?? []
+            try? await store.removeSession(record.session)
+            try? await store.removeMediaTokens(items: items)
+        }
+    }
+
     private func record(of id: SessionID) async throws -> (SessionRecord, QueueSnapshot) {
         guard let record = try await store.sessionsToRejoin().first(where: { $0.session == id }),
             let queue = try await store.queue(session: id), queue.current != nil

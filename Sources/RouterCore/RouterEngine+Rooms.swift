@@ -226,7 +226,7 @@ extension RouterEngine {
             if rooms.isEmpty { throw nothingFound() }
             throw RouterError(
                 .routeAmbiguous, "there are \(rooms.count) rooms, and none was named",
-                hint: "Say which with --room, such as --room “\(rooms[0].name)”", candidates: rooms.map(\.name))
+                hint: "Say which with --room, such as --room \"\(rooms[0].name)\"", candidates: rooms.map(\.name))
         }
         var result: [Room] = []
         for selector in selectors {

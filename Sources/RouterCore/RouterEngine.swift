@@ -180,6 +180,12 @@ public actor RouterEngine: RouterControlling {
         browsing?.setActivity(activity)
     }
 
+    /// What has gone of a device is shown no longer.
+    func drop(_ id: RouteID) {
+        registry.drop(id)
+        routesChanged()
+    }
+
     private func expire() {
         registry.expire(now: clock.now())
         routesChanged()
@@ -317,6 +323,7 @@ public actor RouterEngine: RouterControlling {
         begin(session, id: id)
         await session.setStartTrims(startTrims(request.rooms))
         try await session.start(volume: request.volume)
+        await forgetLeft(on: Set(members.map(\.route)))
         return await session.snapshot()
     }
 

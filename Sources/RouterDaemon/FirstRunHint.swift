@@ -16,6 +16,6 @@ public enum FirstRunHint {
         return Notice(
             .info,
             pairs ? "“\(first.name)” can be played to once it knows this sender" : "“\(first.name)” can be played to",
-            hint: "Try: router \(pairs ? "pair" : "play FILE --room") “\(first.name)”. This is said once")
+            hint: "Try: router \(pairs ? "pair" : "play FILE --room") \"\(first.name)\". This is said once")
     }
 }

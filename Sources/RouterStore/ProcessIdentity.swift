@@ -16,7 +16,11 @@ struct ProcessIdentity: Sendable, Equatable {
         self.process = process
         // The second field is the name in brackets, which may hold spaces: the start is the 20th field after it.
         let fields = Self.read("/proc/\(process)/stat").split(separator: ")").last?.split(separator: " ") ?? []
-        started = fields.count > 19 ? String(fields[19]) : ""
+        // One that was killed stays in the list until its parent has taken note: it writes nothing any more. The flag is
+        // the kernel's PF_EXITING.
+        let ends =
+            fields.count > 6 && ["Z", "X"].contains(fields[0]) || (UInt(fields.dropFirst(6).first ?? "") ?? 0) & 4 != 0
+        started = fields.count > 19 && !ends ? String(fields[19]) : ""
     }
 
     init?(text: String) {

@@ -20,6 +20,24 @@ extension RouterStore {
         }
     }
 
+    public func forgetRoute(_ id: RouteID?, name: String) async throws -> Bool {
+        try await write("forget a device") { db in
+            // Names are compared here: the database knows the case of ASCII letters only.
+            let routes = try Row.fetchAll(db, sql: "SELECT id, name FROM route").filter { row in
+                row["id"] as String == id?.rawValue || (row["name"] as String).lowercased() == name.lowercased()
+            }.map { $0["id"] as String }
+            for route in routes {
+                try db.execute(
+                    sql: "DELETE FROM pin WHERE device IN (SELECT kind || ':' || value FROM routeKey WHERE route = ?)",
+                    arguments: [route])
+                try db.execute(sql: "DELETE FROM volume WHERE route = ?", arguments: [route])
+                try db.execute(sql: "DELETE FROM routeKey WHERE route = ?", arguments: [route])
+                try db.execute(sql: "DELETE FROM route WHERE id = ?", arguments: [route])
+            }
+            return !routes.isEmpty
+        }
+    }
+
     /// Notes that a person is told something; true only for the first who asks, in whatever process.
     public func tellOnce(_ what: String) async throws -> Bool {
         try await write("remember what was told") { db in

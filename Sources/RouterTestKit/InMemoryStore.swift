@@ -30,6 +30,12 @@ public actor InMemoryStore: RouterStoring {
     public func remember(route: RouteID, name: String, keys: [StrongKey]) {
         for key in keys { aliases[key] = route }
     }
+    public func forgetRoute(_ id: RouteID?, name: String) -> Bool {
+        guard let id, aliases.values.contains(id) || volumes[id] != nil else { return false }
+        aliases = aliases.filter { $0.value != id }
+        volumes[id] = nil
+        return true
+    }
     public func saveQueue(_ queue: QueueSnapshot, session: SessionID) throws {
         queueWrites += 1
         if let failure { throw failure }

@@ -34,14 +34,17 @@ public final class PseudoTerminal: @unchecked Sendable {
         ((try? String(contentsOfFile: screenPath, encoding: .utf8)) ?? "").replacing("\r\n", with: "\n")
     }
 
+    /// Types a line, and waits for nothing.
+    public func type(_ line: String) { try? keys.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8)) }
+
     /// Types a command and waits for its end: what it printed, and its exit status; nil where it does not end.
     public func run(_ command: String, within limit: Duration = .seconds(60)) async -> (status: Int32, output: String)?
     {
         typed += 1
         let (begin, end) = ("@begin\(typed)@", "@end\(typed)@")
         // The marks are put together by the shell, so that the echo of what is typed does not hold them.
-        let line = "echo '@'begin\(typed)'@'; \(command); echo '@'end\(typed)'@' $?\n"
-        try? keys.fileHandleForWriting.write(contentsOf: Data(line.utf8))
+        let line = "echo '@'begin\(typed)'@'; \(command); echo '@'end\(typed)'@' $?"
+        type(line)
         var found: (Int32, String)?
         _ = await eventually(within: limit) {
             let screen = self.screen

@@ -247,7 +247,24 @@ struct HouseVerbTests {
             try await VerbRun(["devices", "show", "Kitchen", "-o", "json"], script).decoded(Route.self)
                 == SampleHouse.routes[0])
         #expect(try await VerbRun(["devices", "show", "Cellar"], script).status == 3)
+        #expect(try await VerbRun(["devices", "forget", "Den"], script).status == 64)
+        let forgotten = try await VerbRun(["devices", "forget", "Den", "--yes"], script)
+        #expect(forgotten.router.removed == ["Den"] && forgotten.output == ["Den is forgotten"])
         let listed = try await VerbRun(["devices", "--fields", "name,presence", "-o", "yaml"], script)
         #expect(listed.output.prefix(2) == ["- name: Kitchen", "  presence: present"])
+        var script = script
+        script.rooms[3].devices = ["Kids"]
+        script.routes[2].presence = .stale
+        script.routes.append(Route(id: RouteID(rawValue: "rt-attic"), name: "Attic", endpoints: []))
+        let table = try await VerbRun(["devices"], script)
+        #expect(
+            table.output == [
+                "NAME     KIND    VIA      STATE    VOLUME  ALIAS         MODEL  ADDRESS         ID",
+                "Kitchen  device  AirPlay  present  40                           10.0.0.10:5000  rt-kitchen",
+                "Kids     device  AirPlay  present          Upstairs, up         10.0.0.7:5000   rt-kids",
+                "Den      device  AirPlay  stale                                 10.0.0.6:5000   rt-den",
+            ])
+        #expect(table.errors == ["1 hidden: Attic (it names no way to play); --all shows it"])
+        #expect(try await VerbRun(["devices", "--all", "-q"], script).output.last == "rt-attic")
     }
 }

@@ -151,8 +151,8 @@ struct QueueTests {
         let all = try await VerbRun(["queue", "history", "-o", "plain"], script)
         #expect(
             all.output == [
-                "1970-01-01T00:01:00Z\tGreen\tJoni\t0:09\tfinished\tDen",
-                "1970-01-01T00:00:00Z\tBlue\tJoni\t0:00\tplaying\tKitchen",
+                "\(LocalTime.minute(60))\tGreen\tJoni\t0:09\tfinished\tDen",
+                "\(LocalTime.minute(0))\tBlue\tJoni\t0:00\tplaying\tKitchen",
             ])
         #expect(
             try await VerbRun(["queue", "history", "-r", "Kitchen", "--format", "{{title}}"], script).output == ["Blue"]

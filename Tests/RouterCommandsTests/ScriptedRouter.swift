@@ -181,6 +181,11 @@ final class ScriptedRouter: RouterControlling {
 
     func cancelPairing(_ id: String) async throws { state.withLock { $0.cancelled += 1 } }
     func pairings() async throws -> [PairingRecord] { script.records }
+    func forgetDevice(_ device: String) async throws -> Notice? {
+        state.withLock { $0.removed.append(device) }
+        return script.unpaired
+    }
+
     func unpair(_ device: String) async throws -> Notice? {
         state.withLock { $0.removed.append(device) }
         return script.unpaired

@@ -111,6 +111,23 @@ struct PairingTests {
         }
     }
 
+    @Test("a device is forgotten with its pairing, there or away; one that plays, or that nobody knows, is not")
+    func forgetting() async throws {
+        let store = InMemoryStore()
+        try await house(store: store).live { house in
+            let begun = try await house.engine.startPairing("TV")
+            _ = try await house.engine.finishPairing(begun.id, code: "1234")
+            let playing = try await house.play(["one"], in: ["TV"])
+            #expect(await failure { _ = try await house.engine.forgetDevice("TV") }?.code == .routeBusy)
+            try await house.engine.end(session: playing.id, reason: .stop)
+            #expect(try await house.engine.forgetDevice("TV") == nil)
+            #expect(house.airplay.unpaired.count == 1)
+            #expect(try await house.engine.pairings().isEmpty)
+            #expect(try await house.engine.routes(settle: false).routes.contains { $0.name == "TV" })
+            #expect(await failure { _ = try await house.engine.forgetDevice("Cellar") }?.code == .routeNotFound)
+        }
+    }
+
     @Test("removing one that is away, or that cannot be told, says what is left to do there; twice is not found")
     func removing() async throws {
         let store = InMemoryStore()

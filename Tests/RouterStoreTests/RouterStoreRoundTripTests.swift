@@ -36,6 +36,29 @@ struct RouterStoreRoundTripTests {
         #expect(try await store.route(forAnyOf: [shared, own]) == new)
     }
 
+    @Test("a device that is forgotten leaves neither keys nor volume nor the key that it was known by; others stay")
+    func forgetting() async throws {
+        let store = try RouterStore.inMemory()
+        let old = RouteID(rawValue: "rt-old")
+        let new = RouteID(rawValue: "rt-new")
+        let keys = [StrongKey(.castID, "01"), StrongKey(.mac, "aabbccddeeff")]
+        try await store.remember(route: old, name: "Küche", keys: keys)
+        try await store.remember(route: new, name: "New", keys: [StrongKey(.castID, "02")])
+        for route in [old, new] { try await store.saveVolume(VolumeState(level: VolumePosition(0.5)), of: route) }
+        try await store.savePin("aa", of: keys[0].description)
+        try await store.savePin("bb", of: "castID:02")
+        #expect(try await store.forgetRoute(nil, name: "Cellar") == false)
+        #expect(try await store.forgetRoute(nil, name: "KÜCHE"))
+        #expect(try await store.route(forAnyOf: keys) == nil)
+        #expect(try await store.volume(of: old) == nil)
+        #expect(try await store.pin(of: keys[0].description) == nil)
+        #expect(try await store.route(forAnyOf: [StrongKey(.castID, "02")]) == new)
+        #expect(try await store.volume(of: new) != nil)
+        #expect(try await store.pin(of: "castID:02") == "bb")
+        #expect(try await store.forgetRoute(new, name: "New"))
+        #expect(try await store.forgetRoute(new, name: "New") == false)
+    }
+
     @Test("C10 a queue comes back with its order, version and current item")
     func queue() async throws {
         let store = try RouterStore.inMemory()

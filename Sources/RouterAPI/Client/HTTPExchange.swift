@@ -135,16 +135,34 @@ struct HTTPExchange: Sendable {
     static func translated(_ error: any Error, _ place: RouterPlace) -> any Error {
         if error is RouterError { return error }
         if error is CancellationError || Task.isCancelled { return RouterError(.cancelled, "cancelled") }
-        let cause = (error as? IOError).map { String(describing: $0) } ?? String(describing: error)
+        let cause = Self.cause(of: error)
         if let error = error as? IOError, error.errnoCode == EACCES || error.errnoCode == EPERM {
             return RouterError(
                 .daemonUnavailable, "the daemon at \(place) belongs to somebody else",
                 hint: "Use its HTTP address with a token, or run “router daemon run” as yourself",
                 retry: .afterUserAction, causes: [cause])
         }
+        let hint =
+            switch place {
+            case .socket: "Start one with “router daemon run”"
+            case .http:
+                "Check the address given with --host; a daemon listens beyond its own machine only when told to: "
+                    + "router daemon run --listen 0.0.0.0"
+            }
         return RouterError(
-            .daemonUnavailable, "no daemon answers at \(place)", hint: "Start one with “router daemon run”",
-            retry: .afterUserAction, causes: [cause])
+            .daemonUnavailable, "no daemon answers at \(place)", hint: hint, retry: .afterUserAction, causes: [cause])
+    }
+
+    /// What the system says, without the words of the library that it came through.
+    private static func cause(of error: any Error) -> String {
+        switch error {
+        case let error as IOError: String(cString: strerror(error.errnoCode))
+        case let error as NIOConnectionError:
+            error.connectionErrors.first.map { cause(of: $0.error) } ?? "the host “\(error.host)” is not known"
+        case ChannelError.connectTimeout: "it did not answer in time"
+        case is HTTPParserError: "what answers there does not speak HTTP"
+        default: String(describing: error)
+        }
     }
 }
 

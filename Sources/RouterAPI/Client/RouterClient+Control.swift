@@ -112,6 +112,11 @@ extension RouterClient: RouterControlling {
     public func cancelPairing(_ id: String) async throws { try await ask(.cancelPairing, [id]) }
     public func pairings() async throws -> [PairingRecord] { try await call(.listPairings) }
 
+    public func forgetDevice(_ device: String) async throws -> Notice? {
+        let report: UnpairReport = try await call(.forgetDevice, [device])
+        return report.notice
+    }
+
     @discardableResult public func unpair(_ device: String) async throws -> Notice? {
         let report: UnpairReport = try await call(.unpair, [device])
         return report.notice

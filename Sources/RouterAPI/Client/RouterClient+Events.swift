@@ -78,6 +78,8 @@ struct EventFollower: Sendable {
             } catch GivenUp.needsSnapshot {
                 progress.lastID = nil
                 continue
+            } catch let error as RouterError where error.code == .cancelled {
+                return
             } catch let error as RouterError
                 where error.code != .daemonUnavailable && !(connected && error.retry == .later)
             {

@@ -75,7 +75,7 @@ public struct APIOperation: Sendable {
 /// The names of operations, as the document has them.
 public enum OperationID: String, Sendable, Hashable, CaseIterable {
     case getCapabilities, getStatus, getDocument, getMetrics, getLogs, followEvents, getWork
-    case listRoutes, setDiscovery, listRooms, createRoom, replaceRoom, removeRoom
+    case listRoutes, forgetDevice, setDiscovery, listRooms, createRoom, replaceRoom, removeRoom
     case listGroups, saveGroup, removeGroup
     case explainPlay, play, listSessions, getSession, endSession, joinRooms, leaveRooms, performCommand
     case getQueue, editQueue, getQueueChanges, transfer

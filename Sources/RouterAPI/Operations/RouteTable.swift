@@ -60,6 +60,10 @@ public enum RouteTable {
             .listRoutes, "GET", v1 + "/routes", "The devices that are known, and how finding them is going.", [settle],
             gives: RouteList.self),
         APIOperation(
+            .forgetDevice, "DELETE", v1 + "/routes/{device}",
+            "Forgets all that is known of a device, and its pairing with it.",
+            [.init("device", .path, "Its name, room or id.")], gives: UnpairReport.self),
+        APIOperation(
             .setDiscovery, "PUT", v1 + "/discovery", "How eagerly to look for devices from now on.",
             takes: DiscoveryBody.self),
         APIOperation(.listRooms, "GET", v1 + "/rooms", "The rooms.", [settle], gives: [Room].self),

@@ -39,12 +39,25 @@ enum DynamicCompletion {
         } ?? []
     }
 
+    /// Names of scenes, and files of scenes and folders as far as the path is typed.
+    static func scenes(_ typed: String) -> [String] {
+        let before = typed.lastIndex(of: "/").map { String(typed[...$0]) } ?? ""
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: before.isEmpty ? "." : before)) ?? []
+        let paths = files.filter { !$0.hasPrefix(".") }.sorted().compactMap { name -> String? in
+            var isFolder: ObjCBool = false
+            guard FileManager.default.fileExists(atPath: before + name, isDirectory: &isFolder) else { return nil }
+            if isFolder.boolValue { return before + name + "/" }
+            return name.hasSuffix(".yaml") || name.hasSuffix(".yml") ? before + name : nil
+        }
+        return unique((before.isEmpty ? SceneFile.names(in: SceneFile.folder()) : []) + paths.prefix(maximumWords))
+    }
+
     /// Titles: what a person knows an item by.
     static func queueItems() async -> [String] {
         await ask { client in
             let sessions = await client.sessions().filter(\.isActive)
-            guard sessions.count == 1 else { return [] }
-            return unique(["current", "last"] + sessions[0].queue.items.prefix(maximumWords).map(\.title))
+            guard !sessions.isEmpty else { return [] }
+            return unique(["current", "last"] + sessions.flatMap(\.queue.items).prefix(maximumWords).map(\.title))
         } ?? []
     }
 

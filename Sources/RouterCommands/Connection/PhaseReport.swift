@@ -5,21 +5,54 @@ import RouteModel
 struct PhaseReport {
     let context: VerbContext
 
+    private enum Step<Value: Sendable>: Sendable {
+        case ended(Result<Value, any Error>)
+        /// Errors that were told on the way, and no reader of events any more.
+        case told([Notice])
+    }
+
     func during<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
         guard context.options.speaks else { return try await body() }
         let events = await context.router.events()
         let began = ContinuousClock.now
-        return try await withThrowingTaskGroup(of: Value?.self) { group in
+        return try await withThrowingTaskGroup(of: Step<Value>.self) { group in
             defer { group.cancelAll() }
-            group.addTask(operation: body)
             group.addTask {
-                for await event in events { tell(event, since: began) }
-                return nil
+                do {
+                    return .ended(.success(try await body()))
+                } catch {
+                    return .ended(.failure(error))
+                }
             }
-            while let ended = try await group.next() {
-                if let value = ended { return value }
+            group.addTask {
+                var errors: [Notice] = []
+                for await event in events {
+                    if case .notice(let notice) = event.body, notice.severity == .error {
+                        errors.append(notice)
+                    } else {
+                        tell(event, since: began)
+                    }
+                }
+                return .told(errors)
             }
-            throw CancellationError()
+            var result: Result<Value, any Error>?
+            var errors: [Notice]?
+            while result == nil || errors == nil, let step = try await group.next() {
+                switch step {
+                case .ended(let ended):
+                    result = ended
+                    group.cancelAll()
+                case .told(let told): errors = told
+                }
+            }
+            guard let result else { throw CancellationError() }
+            // What is thrown is said by whoever catches it, and not twice.
+            var thrown: RouterError?
+            if case .failure(let error) = result { thrown = error as? RouterError }
+            for notice in errors ?? [] where thrown.map({ !notice.message.contains($0.message) }) ?? true {
+                context.report.say(notice)
+            }
+            return try result.get()
         }
     }
 

@@ -16,6 +16,8 @@ struct RoomMatcher: Sendable {
     func room(_ word: String) throws -> Room {
         let wanted = word.lowercased()
         let named = rooms.filter { room in ([room.name] + room.aliases).contains { $0.lowercased() == wanted } }
+        // One that a person made goes before a device of that name.
+        if let made = named.first(where: \.isMade) { return made }
         if named.count == 1 { return named[0] }
         if named.count > 1 { throw ambiguous(word, named) }
         if let route = routes.first(where: { $0.isCalled(word) }),

@@ -28,6 +28,7 @@ enum RouterConnection {
     ) async throws -> Value {
         switch side ?? self.side(options) {
         case .daemon(let client):
+            try await greet(client, options)
             return try await body(
                 VerbContext(client, isDaemon: true, options: options, defaultRoom: DefaultRoom.name()))
         case .here:
@@ -45,8 +46,40 @@ enum RouterConnection {
         _ options: GlobalOptions, _ body: @escaping @Sendable (VerbContext, RouterClient) async throws -> Value
     ) async throws -> Value {
         guard case .daemon(let client) = side(options) else { throw noDaemon }
+        try await greet(client, options)
         return try await body(
             VerbContext(client, isDaemon: true, options: options, defaultRoom: DefaultRoom.name()), client)
+    }
+
+    /// Makes sure that a daemon answers, lets us in and means the same by its words.
+    ///
+    /// Throws `daemonUnavailable`, `unauthorized`, and `protocolViolation` for one of another version of the API.
+    static func greet(_ client: RouterClient, _ options: GlobalOptions) async throws {
+        let cure =
+            options.host == nil
+            ? "Start the daemon again, so that it runs what is installed: router daemon stop, then router daemon run"
+            : "Install the same version on both machines"
+        let there: APICapabilities
+        do {
+            there = try await client.capabilities()
+        } catch var error as RouterError where error.code == .protocolViolation {
+            error.hint = cure
+            throw error
+        }
+        let here = APICapabilities(scenes: there.scenes)
+        guard there.version == here.version else {
+            throw RouterError(
+                .protocolViolation,
+                "the daemon at \(client.place) speaks version \(there.version) of the API, and this "
+                    + "command \(here.version)", hint: cure, scope: .command, retry: .afterUserAction)
+        }
+        if there != here, !options.quiet {
+            options.report.say(
+                Notice(
+                    .warning,
+                    "the daemon at \(client.place) is of another version than this command: some verbs may fail",
+                    hint: cure))
+        }
     }
 
     /// A receiver that is named for one command, or a configuration of its own, is nothing that a daemon knows of.

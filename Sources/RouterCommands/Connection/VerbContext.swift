@@ -55,7 +55,7 @@ struct VerbContext: Sendable {
     func confirmed(_ what: String) async throws {
         if options.yes { return }
         guard let confirm else {
-            throw UsageError("\(what) cannot be undone", hint: "Add --yes where there is nobody to ask")
+            throw UsageError("\(what); nobody is there to be asked whether that is wanted", hint: "Add --yes to do it")
         }
         guard await confirm("\(what). Go on? [y/N] ") else {
             throw RouterError(.cancelled, "nothing was done", scope: .command)

@@ -43,10 +43,7 @@ extension DaemonStatus: ListDisplayable {
     }
     var quietValue: String { String(pid) }
 
-    var since: String {
-        Date(timeIntervalSince1970: started)
-            .formatted(.iso8601.year().month().day().dateTimeSeparator(.space).time(includingFractionalSeconds: false))
-    }
+    var since: String { LocalTime.minute(started) }
 }
 
 struct DaemonStopCommand: AsyncParsableCommand {
@@ -168,9 +165,7 @@ struct DaemonLogsCommand: AsyncParsableCommand {
 extension LogLine: ListDisplayable {
     static var header: [String] { ["TIME", "LEVEL", "COMPONENT", "TEXT"] }
     var row: [String] {
-        let clock = Date(timeIntervalSince1970: time)
-            .formatted(.iso8601.time(includingFractionalSeconds: true))
-        return [clock, level, component, text]
+        [LocalTime.clock(time), level, component, text]
     }
     var quietValue: String { text }
 }

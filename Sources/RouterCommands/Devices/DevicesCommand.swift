@@ -11,7 +11,10 @@ struct DevicesCommand: AsyncParsableCommand {
               router devices --long
               router devices show Kitchen
               router devices watch
+              router devices forget "Old Speaker"
             """,
-        subcommands: [DevicesListCommand.self, DevicesShowCommand.self, DevicesWatchCommand.self],
+        subcommands: [
+            DevicesListCommand.self, DevicesShowCommand.self, DevicesWatchCommand.self, DevicesForgetCommand.self,
+        ],
         defaultSubcommand: DevicesListCommand.self)
 }

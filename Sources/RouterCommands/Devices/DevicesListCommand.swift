@@ -9,7 +9,8 @@ struct DevicesListCommand: RouterVerb {
         abstract: "List the receivers that can be played to.",
         discussion: """
             Looks on the network for about a second (mDNS), and lists what the configuration file and --device name. A \
-            device that speaks both AirPlay and Cast is listed once.
+            device that speaks both AirPlay and Cast is listed once, one that has gone of late in grey, and one that nothing \
+            can be played to only with --all.
 
               router devices
               router devices --long
@@ -30,6 +31,9 @@ struct DevicesListCommand: RouterVerb {
         help: ArgumentHelp(
             "Only Cast devices that can run this receiver app; each is asked.", valueName: "app-id"))
     var app: String?
+
+    @Flag(name: .long, help: "Also those that nothing can be played to.")
+    var all = false
 
     @Flag(name: .long, help: "Go on looking, and print what appears, changes and goes.")
     var watch = false
@@ -72,9 +76,22 @@ struct DevicesListCommand: RouterVerb {
         } else if long, !context.options.quiet, context.options.output == .table {
             for route in list.routes { devices.describe(route) }
         } else {
-            try context.renderer.render(list.routes, on: context.console)
+            let rooms = try await context.router.rooms(settle: false)
+            let sessions = await context.router.sessions()
+            let rows = list.routes.map { DeviceRow($0, sessions: sessions, rooms: rooms) }
+            try context.renderer.render(rows.filter { all || $0.hiddenBecause == nil }, on: context.console)
+            if !all { sayHidden(rows, context) }
         }
         return 0
+    }
+
+    /// The foot of the table: what is left out, and why.
+    private func sayHidden(_ rows: [DeviceRow], _ context: VerbContext) {
+        let hidden = rows.compactMap { row in row.hiddenBecause.map { "\(row.route.name) (\($0))" } }
+        if !hidden.isEmpty {
+            context.note(
+                "\(hidden.count) hidden: \(Phrase.list(hidden)); --all shows \(hidden.count == 1 ? "it" : "them")")
+        }
     }
 }
 

@@ -23,7 +23,9 @@ struct DoctorCommand: AsyncParsableCommand {
 
     @OptionGroup var options: GlobalOptions
 
-    @Argument(help: "A room or device: a name, an id or the beginning of one.")
+    @Argument(
+        help: "A room or device: a name, an id or the beginning of one.",
+        completion: .custom { _, _, _ in await DynamicCompletion.rooms() })
     var name: String?
 
     @Flag(name: .long, help: "Send silence in place of the tone.")
@@ -34,9 +36,16 @@ struct DoctorCommand: AsyncParsableCommand {
             let setup = try options.setup()
             let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
             let report = DoctorReport(options: options)
-            for finding in SystemCheck.findings(setup, path: path) { await report.add(finding) }
+            let daemon = await DaemonFindings(options)
+            for finding in SystemCheck.findings(setup, path: path) { await report.add(daemon.explained(finding)) }
+            if let finding = daemon.finding { await report.add(finding) }
             let silent = silent
             let device = name ?? (options.device.count == 1 ? options.device[0] : nil)
+            if let device, let busy = daemon.plays(in: device) {
+                await report.add(busy)
+                try await report.finish()
+                return await report.status
+            }
             try await InProcessRouter.run(setup) { control in
                 var doctor = DeviceDoctor(control: control, silent: silent)
                 if options.speaks, !options.noProgress {

@@ -202,6 +202,13 @@ enum ExitStatus {
     static let deadline: Int32 = 124
 
     static func of(_ error: RouterError, _ options: GlobalOptions) -> Int32 {
-        error.code == .timeout && options.timeout != nil ? deadline : error.code.exitStatus
+        switch error.code {
+        case .timeout where options.timeout != nil: deadline
+        // What only a request can do wrong (`router api`, and a daemon that wants a token).
+        case .requestNotFound: RouterError.Code.routeNotFound.exitStatus
+        case .unauthorized, .forbidden: RouterError.Code.authRequired.exitStatus
+        case .requestInvalid, .requestTooLarge, .keyReused: RouterError.Code.sceneInvalid.exitStatus
+        default: error.code.exitStatus
+        }
     }
 }

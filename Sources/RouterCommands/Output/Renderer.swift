@@ -25,10 +25,13 @@ protocol ListDisplayable: Encodable {
     var quietValue: String { get }
     /// Names for `--fields` and `--format` beside those of its document.
     var facts: [String: OutputValue] { get }
+    /// Shown, and not there any more.
+    var isGrey: Bool { get }
 }
 
 extension ListDisplayable {
     var facts: [String: OutputValue] { [:] }
+    var isGrey: Bool { false }
 }
 
 /// The one place where lists and documents are put on the screen.
@@ -44,7 +47,9 @@ struct Renderer {
     /// On a console.
     func render<Item: ListDisplayable>(_ items: [Item], on console: Console) throws {
         for (index, line) in try lines(items).enumerated() {
-            console.out(index == 0 && hasHeader ? console.styled(line, .dim) : line)
+            let isHeader = index == 0 && hasHeader
+            let isGrey = hasHeader && index > 0 && items.indices.contains(index - 1) && items[index - 1].isGrey
+            console.out(isHeader || isGrey ? console.styled(line, .dim) : line)
         }
     }
 

@@ -74,7 +74,7 @@ struct PairWizardCommand: RouterVerb {
         let meant = stated ? routes.filter { $0.endpoints.contains { $0.origin == .stated } } : routes
         guard let first = meant.first, meant.count == 1 else {
             throw RouterError(
-                .routeAmbiguous, "no device was named", hint: "Say which, such as router pair “Living Room”",
+                .routeAmbiguous, "no device was named", hint: "Say which, such as router pair \"Living Room\"",
                 scope: .route, candidates: routes.map(\.name))
         }
         return first.id.rawValue

@@ -3,7 +3,7 @@ import Foundation
 import RouteModel
 import RouterDaemon
 
-struct PlayCommand: AsyncParsableCommand {
+struct PlayCommand: RouterVerb {
     static let configuration = CommandConfiguration(
         commandName: "play",
         abstract: "Play files, folders, playlists and URLs to one or more rooms.",
@@ -117,6 +117,7 @@ struct PlayCommand: AsyncParsableCommand {
     }
 
     func run(_ context: VerbContext) async throws -> Int32 {
+        if what.isEmpty, saved == nil { return try await playOn(context) }
         let request = try await request(context)
         if explain { return try await explain(request, context) }
         guard context.isDaemon else {

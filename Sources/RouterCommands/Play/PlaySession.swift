@@ -52,6 +52,12 @@ struct PlaySession: Sendable {
         let (inputs, continuation) = AsyncStream.makeStream(of: Input.self)
         let events = await control.events()
         defer { terminal?.restore() }
+        if terminal != nil {
+            options.report.say(
+                Notice(
+                    .info, "it plays until this command ends",
+                    hint: "“router daemon run”, in another terminal or as a service, plays on when terminals close"))
+        }
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { for await event in events { continuation.yield(.event(event)) } }
             group.addTask { for await _ in Signals.interrupts() { continuation.yield(.interrupted) } }
@@ -176,7 +182,9 @@ struct PlaySession: Sendable {
 
     static let nothingGoesOn = RouterError(
         .unavailable, "nothing would go on playing without this command",
-        hint: "Leave --detach out; it is for one URL that a Cast receiver fetches by itself", scope: .session)
+        hint:
+            "Start a daemon first (router daemon run), or leave --detach out; without a daemon only one URL that a Cast "
+            + "receiver fetches by itself goes on", scope: .session)
 
     /// What goes on by itself is left alone; for the rest there is nothing that would go on.
     private func leave(

@@ -173,9 +173,9 @@ extension PlayRecord: ListDisplayable {
     static var header: [String] { ["WHEN", "TITLE", "ARTIST", "HEARD", "ENDED", "ROOMS"] }
 
     var row: [String] {
-        let when = Date(timeIntervalSince1970: started).formatted(.iso8601)
-        return [
-            when, item.title, item.metadata.artist ?? "", ClockTime.format(furthest), reason?.rawValue ?? "playing",
+        [
+            LocalTime.minute(started), item.title, item.metadata.artist ?? "", ClockTime.format(furthest),
+            reason?.rawValue ?? "playing",
             rooms.joined(separator: ", "),
         ]
     }

@@ -71,6 +71,16 @@ struct RoomsCreateCommand: RouterVerb {
                 .configuration, "there is a room “\(twin.name)” already",
                 hint: "Add to it with “router rooms add”, or remove it first", scope: .route)
         }
+        if let device = known.first(where: { !$0.isMade && $0.name.lowercased() == name.lowercased() }) {
+            let routes = try await context.router.routes(settle: false).routes.filter { device.routes.contains($0.id) }
+            guard devices.contains(where: { word in routes.contains { $0.isCalled(word) } }) else {
+                throw RouterError(
+                    .configuration, "there is a device “\(device.name)”, which would not be in this room",
+                    hint: "Take another name, or put the device in: router rooms create "
+                        + ([name] + devices + [device.name]).map(ShellWord.quoted).joined(separator: " "),
+                    scope: .route)
+            }
+        }
         let room = Room(
             name: name, aliases: alias, devices: devices, via: prefer,
             volumeLimit: volumeLimit.map { VolumePosition(percent: Double($0)) },

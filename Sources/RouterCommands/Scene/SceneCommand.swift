@@ -39,7 +39,7 @@ struct SceneCheckCommand: AsyncParsableCommand {
 
     @Argument(
         help: "Files, or names of scenes.",
-        completion: .file(extensions: ["yaml", "yml"]))
+        completion: .custom { _, _, typed in DynamicCompletion.scenes(typed) })
     var scenes: [String]
 
     @Flag(name: .long, help: "Do not look for rooms.")

@@ -11,7 +11,10 @@ enum SceneConnection {
         _ options: GlobalOptions, discovers: Bool = true,
         _ body: @escaping @Sendable (any RouterControlling, Scenes, _ isDaemon: Bool) async throws -> Value
     ) async throws -> Value {
-        if case .daemon(let client) = RouterConnection.side(options) { return try await body(client, client, true) }
+        if case .daemon(let client) = RouterConnection.side(options) {
+            try await RouterConnection.greet(client, options)
+            return try await body(client, client, true)
+        }
         let setup = try options.setup(discovers: discovers)
         return try await InProcessRouter.run(setup) { router in
             try await here(router, storePath: setup.storePath, say: setup.say) {
@@ -53,15 +56,19 @@ enum SceneFile {
         return "\(folder(options))/\(text).yaml"
     }
 
-    static func folder(_ options: GlobalOptions) -> String {
+    static func folder(_ options: GlobalOptions) -> String { folder(config: options.config) }
+
+    static func folder(config: String? = nil) -> String {
         let environment = ProcessInfo.processInfo.environment
-        let path = options.config ?? RouterConfiguration.defaultPath(environment: environment)
+        let path = config ?? RouterConfiguration.defaultPath(environment: environment)
         return URL(fileURLWithPath: path).deletingLastPathComponent().appending(path: "scenes").path
     }
 
     /// What there is in the folder, by name.
-    static func names(_ options: GlobalOptions) -> [String] {
-        let files = (try? FileManager.default.contentsOfDirectory(atPath: folder(options))) ?? []
+    static func names(_ options: GlobalOptions) -> [String] { names(in: folder(options)) }
+
+    static func names(in folder: String) -> [String] {
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         return files.filter { $0.hasSuffix(".yaml") }.map { String($0.dropLast(5)) }.sorted()
     }
 

@@ -26,7 +26,7 @@ struct SceneRunCommand: AsyncParsableCommand {
 
     @Argument(
         help: "A file, or the name of a scene.",
-        completion: .file(extensions: ["yaml", "yml"]))
+        completion: .custom { _, _, typed in DynamicCompletion.scenes(typed) })
     var scene: String
 
     @Option(name: .long, help: ArgumentHelp("Give a variable a value; may be repeated.", valueName: "name=value"))

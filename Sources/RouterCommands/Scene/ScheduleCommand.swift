@@ -58,7 +58,7 @@ struct ScheduleAddCommand: AsyncParsableCommand {
 
     @Argument(
         help: "A file, or the name of a scene.",
-        completion: .file(extensions: ["yaml", "yml"]))
+        completion: .custom { _, _, typed in DynamicCompletion.scenes(typed) })
     var scene: String
 
     @Option(name: .long, help: ArgumentHelp("At this time of day, by the local clock.", valueName: "HH:MM"))

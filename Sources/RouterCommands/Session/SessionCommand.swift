@@ -34,7 +34,7 @@ struct SessionListCommand: RouterVerb {
     @OptionGroup var options: GlobalOptions
 
     func run(_ context: VerbContext) async throws -> Int32 {
-        let live = await context.router.sessions()
+        let live = await context.router.sessions().filter(\.isThere)
         let left = try await context.router.sessionsToRejoin().filter { old in !live.contains { $0.id == old.id } }
         if live.isEmpty, left.isEmpty { context.note("No session plays, and none was cut short.") }
         try context.renderer.render(
@@ -114,13 +114,18 @@ struct SessionEndCommand: RouterVerb {
     var forget = false
 
     func run(_ context: VerbContext) async throws -> Int32 {
-        let live = await context.router.sessions().map(\.id)
+        let live = await context.router.sessions().filter(\.isThere).map(\.id)
         let left = try await context.router.sessionsToRejoin().map(\.id)
         let session = try SessionChoice.id(id, of: live + left.filter { !live.contains($0) })
         try await context.router.end(session: session, reason: forget ? .leave : .stop)
         if context.options.speaks { context.console.err(forget ? "Forgotten." : "Ended.") }
         return 0
     }
+}
+
+extension SessionSnapshot {
+    /// A router remembers sessions for a while after their end.
+    fileprivate var isThere: Bool { connection != .ended && connection != .failed }
 }
 
 /// Which session a person means.

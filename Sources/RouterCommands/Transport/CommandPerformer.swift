@@ -17,6 +17,8 @@ struct PerformedCommand: ListDisplayable, Equatable {
     /// 0 to 100: of the room that was meant, else of the whole session.
     var volume: Int?
     var muted: Bool?
+    /// 0 to 100: of each room that was meant.
+    var levels: [String: Int]?
     var error: RouterError?
 
     static var header: [String] { ["ROOMS", "COMMAND", "RESULT", "STATE", "VOLUME", "TITLE", "SESSION"] }
@@ -122,13 +124,20 @@ struct CommandPerformer {
         var report = PerformedCommand(
             command: name, session: target.session.id, rooms: target.rooms ?? target.session.members.map(\.name),
             outcome: outcome.word, verified: outcome == .succeeded, title: (now ?? target.session).currentItem?.title,
-            state: now?.media ?? .stopped, position: now?.position, error: outcome.error(name, target.label))
+            state: now?.media ?? .stopped, position: now?.nextPosition, error: outcome.error(name, target.label))
         // One room has a volume of its own; several together have the master.
         let one = target.rooms.flatMap { $0.count == 1 && $0.count < target.session.members.count ? $0.first : nil }
         let member = now?.members.first { $0.name == one }
         let volume = member?.volume ?? now?.shownVolume
         report.volume = volume?.level.percent
         report.muted = volume?.muted
+        report.levels = now.map { session in
+            Dictionary(
+                session.members.compactMap { member in
+                    guard report.rooms.contains(member.name), let level = member.volume?.level else { return nil }
+                    return (member.name, level.percent)
+                }, uniquingKeysWith: { first, _ in first })
+        }
         return report
     }
 
@@ -272,6 +281,9 @@ extension CommandOutcome {
 }
 
 extension SessionSnapshot {
+    /// Where it is in the item, or where it will begin: what is sent now is heard a little later.
+    fileprivate var nextPosition: MediaTime? { anchor.map { max($0.time, $0.position(at: now)) } }
+
     /// What a slider for all rooms shows: the master, or the only room's own.
     var shownVolume: VolumeState? {
         if let volume { return volume }

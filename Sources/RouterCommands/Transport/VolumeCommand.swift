@@ -52,7 +52,12 @@ struct VolumeCommand: RouterVerb {
                     return
                         "\(report.place) \(report.rooms.count > 1 ? "go" : "goes") to \(level) over \(ClockTime.words(fade.seconds))"
                 }
-                return "\(report.placeIs) \(report.muted == true ? "muted" : "at \(volume) %")"
+                if report.muted == true { return "\(report.placeIs) muted" }
+                // Together they have a master; what each is at is its own.
+                let levels = report.levels ?? [:]
+                guard Set(levels.values).count > 1 else { return "\(report.placeIs) at \(volume) %" }
+                let known = report.rooms.filter { levels[$0] != nil }
+                return Phrase.list(known.map { "\($0)\($0 == known[0] ? " is" : "") at \(levels[$0] ?? 0) %" })
             })
     }
 

@@ -66,6 +66,12 @@ struct WatchCommand: RouterVerb {
                 }
             }
             guard context.isDaemon else { return }
+            // It followed until the daemon would have it no more: whoever asks is told why, or it is tried again.
+            do {
+                _ = try await context.router.rooms(settle: false)
+            } catch let error as RouterError where error.code != .daemonUnavailable {
+                throw error
+            } catch {}
             try await Task.sleep(for: Self.pause)
         }
     }

@@ -203,8 +203,13 @@ extension PlaybackSession {
             await remember()
             return outcome
         }
-        return try await restart(item, at: time)
+        // At the very end there is no sound left to send: the last of it is played, and then what follows.
+        let last = end.map { max(.zero, $0 - Self.lastBit) }
+        return try await restart(item, at: last.map { min($0, time) } ?? time)
     }
+
+    /// How long before an item's end it is gone to at the latest.
+    private static let lastBit = MediaTime(milliseconds: 250)
 
     /// Rooms that are to be later are so much earlier in the item.
     private func seekApart(to time: MediaTime, resume: Bool) async -> CommandOutcome {

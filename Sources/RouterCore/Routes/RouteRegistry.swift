@@ -48,6 +48,13 @@ struct RouteRegistry: Sendable {
         if known.count != before { rebuild() }
     }
 
+    /// Drops what has gone of a route, without its grace period.
+    mutating func drop(_ id: RouteID) {
+        let endpoints = Set(routes.first { $0.id == id }?.endpoints.map(\.id) ?? [])
+        known = known.filter { !endpoints.contains($0.key) || $0.value.staleSince == nil }
+        rebuild()
+    }
+
     /// Makes the keys aliases of a route that was stored earlier.
     mutating func adopt(_ id: RouteID, keys: [StrongKey]) {
         for key in keys { ids[key] = id }

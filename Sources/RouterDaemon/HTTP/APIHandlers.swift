@@ -46,6 +46,8 @@ struct APIHandlers: Sendable {
         case .removeRoom:
             try await router.removeRoom(call.values[0])
             return .empty
+        case .forgetDevice:
+            return try .json(UnpairReport(notice: try await router.forgetDevice(call.values[0])))
         case .listGroups: return try .json(try await router.groups())
         case .saveGroup:
             let body = try call.body(GroupBody.self)

@@ -5,7 +5,10 @@ import Foundation
 enum TerminationSignals {
     /// The first is told; the second of its kind ends the process at once, for the polite end may hang on a device that
     /// has gone.
+    ///
+    /// A terminal that is closed ends nothing: what the daemon plays is everybody's.
     static func stream() -> AsyncStream<Int32> {
+        signal(SIGHUP, SIG_IGN)
         let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
         let sources = [SIGTERM, SIGINT].map { number in
             signal(number, SIG_IGN)
