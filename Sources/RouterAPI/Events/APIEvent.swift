@@ -140,6 +140,8 @@ public struct SessionState: Codable, Sendable, Hashable, Identifiable {
     public var error: RouterError?
     public var volume: VolumeState?
     public var announcement: String?
+    /// What a station says that it plays now.
+    public var nowPlaying: LiveMetadata?
     /// The router's monotonic clock, in nanoseconds.
     public var now: Int64
 
@@ -156,14 +158,17 @@ public struct SessionState: Codable, Sendable, Hashable, Identifiable {
         error = snapshot.error
         volume = snapshot.volume
         announcement = snapshot.announcement
+        nowPlaying = snapshot.nowPlaying
         now = snapshot.now
     }
 
     public func snapshot(queue: QueueSnapshot) -> SessionSnapshot {
-        SessionSnapshot(
+        var snapshot = SessionSnapshot(
             id: id, connection: connection, media: media, stopReason: stopReason, ownership: ownership,
             members: members, queue: queue, anchor: anchor, error: error, volume: volume, announcement: announcement,
             now: now)
+        snapshot.nowPlaying = nowPlaying
+        return snapshot
     }
 }
 

@@ -41,6 +41,7 @@ struct FourClientsTests {
         var log: [String] = []
         var count = 0
         var checkpoints = 0
+        var disagreements = 0
         func story() -> String { "seed \(seed), last commands:\n  " + log.suffix(20).joined(separator: "\n  ") }
         let clock = ContinuousClock()
         let end = clock.now + Self.length
@@ -70,7 +71,11 @@ struct FourClientsTests {
             }
             checkpoints += 1
             try #require(daemon.isRunning, "the daemon has died: \(daemon.errors.suffix(2000))\n\(story())")
-            try #require(agreed, "checkpoint \(checkpoints):\n  \(differences.joined(separator: "\n  "))\n\(story())")
+            if !agreed {
+                disagreements += 1
+                Issue.record("checkpoint \(checkpoints):\n  \(differences.joined(separator: "\n  "))\n\(story())")
+                if disagreements == 3 { break }
+            }
             log.append("checkpoint \(checkpoints)")
         }
         let faults = await watcher.faults

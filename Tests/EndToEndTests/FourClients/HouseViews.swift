@@ -16,6 +16,8 @@ struct HouseViews {
     static let airplayTolerance = 0.25
     static let castTolerance = 0.8
     static let askingTolerance = 0.3
+    /// Of a simulated speaker that nobody has told one.
+    private static let volumeAtFirst = -20.0
 
     init(_ house: MixedHouse, _ watcher: HouseWatcher) {
         self.house = house
@@ -165,7 +167,8 @@ struct HouseViews {
             }
         }
         same("status", session.media == .playing ? "Playing" : "Paused", values[0])
-        same("track", "/org/router/track/\(session.queue.current?.rawValue ?? "")", values[1])
+        // An object's path is printed in quotes.
+        same("track", "'/org/router/track/\(session.queue.current?.rawValue ?? "")'", values[1])
         same("title", session.currentItem?.title ?? "", values[2])
         same("shuffle", session.queue.original == nil ? "false" : "true", values[5])
         let loops: [RepeatMode: String] = [.off: "None", .one: "Track", .all: "Playlist"]
@@ -219,11 +222,9 @@ struct HouseViews {
         var found: [String] = []
         if let volume = member.volume {
             let wanted = VolumeCurve.airplay.deviceValue(volume.level, muted: volume.muted)
-            if let last = heard.volumes.last, abs(last - wanted) < 0.01 {
-            } else {
-                found.append(
-                    "\(speaker.name) was told the volume \(heard.volumes.last.map { "\($0)" } ?? "never"), the engine's is "
-                        + "\(wanted) (\(volume))")
+            let last = heard.volumes.last ?? Self.volumeAtFirst
+            if abs(last - wanted) > 0.01 {
+                found.append("\(speaker.name) is at the volume \(last), the engine's is \(wanted) (\(volume))")
             }
         }
         guard session.media == .playing, let anchor = session.anchor else {
