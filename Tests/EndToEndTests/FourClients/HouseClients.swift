@@ -15,7 +15,7 @@ extension MixedHouse {
             case .scene: return try await byScene(line.act, line.session)
             }
         } catch let error as RouterError {
-            return .refused(error.code.rawValue, error.description)
+            return .refused(error.code.rawValue, ([error.description] + error.causes).joined(separator: "; "))
         } catch {
             return .refused("\(type(of: error))", "\(error)")
         }
@@ -189,7 +189,7 @@ extension MixedHouse {
         let failed = run.steps.first { $0.error != nil || ($0.result != .done && $0.result != .doneUnverified) }
         return .refused(
             failed?.error?.code.rawValue ?? failed.map { "\($0.result)" } ?? "\(run.state)",
-            "\(failed?.verb ?? "scene"): \(failed?.error?.description ?? failed?.detail ?? "")")
+            "\(failed?.verb ?? "scene"): \(failed?.error.map { "\($0) \($0.causes)" } ?? failed?.detail ?? "")")
     }
 }
 
