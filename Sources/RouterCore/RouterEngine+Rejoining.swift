@@ -35,11 +35,10 @@ extension RouterEngine {
         let members = try await members(of: record)
         let tokens = try await tokens(of: queue)
         await serveAgain(queue, tokens, to: members)
-        await release(Set(members.map(\.route)))
         let session = PlaybackSession(
             id: id, queue: PlayQueue(queue), members: members, start: .zero, rate: record.rate,
             environment: environment(for: id))
-        begin(session, id: id)
+        await begin(session, id: id, on: Set(members.map(\.route)))
         try await session.startAgain(record, tokens: tokens)
         return await session.snapshot()
     }

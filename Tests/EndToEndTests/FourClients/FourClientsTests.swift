@@ -63,6 +63,11 @@ struct FourClientsTests {
                     let allowed = together > 1 ? HouseAnswer.allowedTogether : HouseAnswer.allowedAlone
                     #expect(allowed.contains(code), "\(told)\n\(story())")
                 }
+                if together == 1, case .done = answers[0] {
+                    let after = await house.owner.sessions()
+                    let missing = HouseEffect(lines[0], after).missing
+                    #expect(missing == nil, "\(log.last ?? ""): \(missing ?? "")\n\(story())")
+                }
             }
             var differences = ["never looked"]
             let agreed = await eventually(within: Self.settling) {

@@ -141,6 +141,7 @@ extension MixedHouse {
 
     private func byScene(_ act: HouseAct, _ session: SessionSnapshot?) async throws -> HouseAnswer {
         var rooms = session?.members.map(\.name) ?? []
+        var others: [String] = []
         let steps: [String]
         switch act {
         case .play(let items, let wanted, let shuffled, let mode):
@@ -164,7 +165,8 @@ extension MixedHouse {
         case .add(let items, let next):
             steps = ["queue: {\(next ? "next" : "append"): [\(items.map { album[$0] }.joined(separator: ", "))]}"]
         case .transfer(let kind, let to):
-            steps = ["transfer: {to: [\(to.joined(separator: ", "))], kind: \(kind.rawValue)}"]
+            others = to
+            steps = ["transfer: {to: there, kind: \(kind.rawValue)}"]
         case .announce(let wanted):
             rooms = wanted
             steps = ["announce: \(gong)"]
@@ -176,6 +178,7 @@ extension MixedHouse {
             name: A step of the test
             targets:
               here: [\(rooms.joined(separator: ", "))]
+            \(others.isEmpty ? "" : "  there: [\(others.joined(separator: ", "))]")
             steps:
 
             """ + steps.map { "  - \($0)\n    target: here\n" }.joined()
