@@ -91,7 +91,10 @@ struct DesktopRoomsTests {
                     (try? await player(session, "volume"))
                         == "\(level.padding(toLength: 8, withPad: "0", startingAt: 0))"
                 })
-            #expect(await eventually { follower.lines.last?.hasSuffix("|\(level)") == true }, "\(follower.lines)")
+            #expect(
+                await eventually {
+                    follower.lines.last?.split(separator: "|").last.flatMap { Double($0) } == Double(level)
+                }, "\(follower.lines)")
         }
         #expect(await eventually { await house.speakers["Kitchen"]?.heard().volumes.last == -24 })
         #expect(await eventually { await house.screens["Lounge"]?.record().level == 0.15 })

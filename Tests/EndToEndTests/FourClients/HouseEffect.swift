@@ -64,8 +64,10 @@ struct HouseEffect {
         _ command: RemoteCommand, _ before: SessionSnapshot, _ after: SessionSnapshot
     ) -> String? {
         switch command {
-        case .pause: return after.media == .paused ? nil : "it is \(after.media)"
+        // A device that is still filling its buffer says that it pauses once it has.
+        case .pause: return [.paused, .buffering].contains(after.media) ? nil : "it is \(after.media)"
         case .play: return after.media == .paused ? "it is paused" : nil
+        case .toggle where after.media == .buffering: return nil
         case .toggle: return (after.media == .paused) != (before.media == .paused) ? nil : "it is \(after.media)"
         case .stop: return "it goes on"
         case .shuffle(let on): return (after.queue.original != nil) == on ? nil : "it is not"
