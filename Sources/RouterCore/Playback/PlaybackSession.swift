@@ -255,6 +255,8 @@ actor PlaybackSession {
     }
 
     private func openAll() async {
+        // It may have given way to another one before it began; then nobody would open anything.
+        guard !ended else { return }
         let (opened, continuation) = AsyncStream.makeStream(of: Void.self)
         for index in members.indices {
             jobs.add { [self] in
@@ -276,7 +278,7 @@ actor PlaybackSession {
             if remaining == 0 { break }
         }
         // With no room at all open, the slow ones are all there is to wait for.
-        while !members.contains(where: { $0.alive }), members.contains(where: { $0.phase == .opening }) {
+        while !ended, !members.contains(where: { $0.alive }), members.contains(where: { $0.phase == .opening }) {
             guard (try? await clock.sleep(nanoseconds: 50_000_000)) != nil else { return }
         }
     }
