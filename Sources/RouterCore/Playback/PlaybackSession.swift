@@ -165,6 +165,8 @@ actor PlaybackSession {
     }
 
     private func startAlone() async throws {
+        // It may have given way to another one before it began.
+        guard !ended else { throw startError() }
         mediaState = .loading
         let likelyPush = members.contains { member in
             member.candidates.first?.endpoint.capabilities.has(.playAudioStream) ?? false
@@ -255,7 +257,7 @@ actor PlaybackSession {
     }
 
     private func openAll() async {
-        // It may have given way to another one before it began; then nobody would open anything.
+        // The jobs of one that has ended are dropped, and none of them would tell that it is through.
         guard !ended else { return }
         let (opened, continuation) = AsyncStream.makeStream(of: Void.self)
         for index in members.indices {
