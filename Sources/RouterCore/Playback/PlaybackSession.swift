@@ -86,10 +86,12 @@ actor PlaybackSession {
     var alivePull: [Int] { members.indices.filter { members[$0].alive && members[$0].pull != nil } }
 
     func snapshot() -> SessionSnapshot {
+        let isAlone = self.members.count { $0.takesPart } < 2
         let shown = self.members.indices.filter { self.members[$0].takesPart }.map { index in
             var member = self.members[index].snapshot()
             member.trim = volumes.trims[index]
             member.volumeLimit = limit(of: index)
+            if !isAlone { member.driftMilliseconds = self.members[index].drift(from: anchor) }
             return member
         }
         let members = members.filter(\.takesPart)
