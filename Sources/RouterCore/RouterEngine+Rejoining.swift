@@ -36,11 +36,10 @@ extension RouterEngine {
         let items = PlayQueue(queue)
         let tokens = try await tokens(of: items)
         await serveAgain(items, tokens, to: members)
-        await release(Set(members.map(\.route)))
         let session = PlaybackSession(
             id: id, queue: items, members: members, start: .zero, rate: record.rate,
             environment: environment(for: id))
-        begin(session, id: id)
+        await begin(session, id: id, on: Set(members.map(\.route)))
         try await session.startAgain(record, tokens: tokens)
         return await session.snapshot()
     }

@@ -135,7 +135,6 @@ extension RouterEngine {
     ) async throws -> TransferResult {
         let before = await session.snapshot()
         let position = before.position ?? .zero
-        await release(Set(plan.members.map(\.route)))
         let id = SessionID.random()
         let rate =
             plan.members.allSatisfy { member in
@@ -144,7 +143,7 @@ extension RouterEngine {
         let second = PlaybackSession(
             id: id, queue: PlayQueue(copied(before.queue)), members: plan.members, start: position, rate: rate,
             environment: environment(for: id))
-        begin(second, id: id)
+        await begin(second, id: id, on: Set(plan.members.map(\.route)))
         try await second.start(volume: nil, paused: before.media == .paused)
         told("plays a copy in", plan)
         return await result(of: second, source, plan, .load, at: position)

@@ -315,19 +315,26 @@ public actor RouterEngine: RouterControlling {
         var queue = PlayQueue(
             items: items, repeatMode: request.repeatMode, failurePolicy: request.failurePolicy)
         if request.shuffle { queue.shuffle(seed: .random(in: .min ... .max)) }
-        await release(Set(members.map(\.route)))
         let id = SessionID.random()
         let session = PlaybackSession(
             id: id, queue: queue, members: members, start: request.start, rate: request.rate,
             environment: environment(for: id))
-        begin(session, id: id)
+        await begin(session, id: id, on: Set(members.map(\.route)))
         await session.setStartTrims(startTrims(request.rooms))
         try await session.start(volume: request.volume)
         await forgetLeft(on: Set(members.map(\.route)))
         return await session.snapshot()
     }
 
-    func begin(_ session: PlaybackSession, id: SessionID) {
+    /// What plays on these routes gives way to it. Of two that begin at once in one room it is the later one that stays:
+    /// the other one is there to be found by then.
+    func begin(_ session: PlaybackSession, id: SessionID, on routes: Set<RouteID>) async {
+        let others = runningSessions
+        begin(session, id: id)
+        await release(routes, of: others)
+    }
+
+    private func begin(_ session: PlaybackSession, id: SessionID) {
         // One that is taken up again under its old id begins to count anew.
         numbers[id] = nil
         over.removeAll { $0 == id }
@@ -571,9 +578,11 @@ public actor RouterEngine: RouterControlling {
     func sessions(but one: PlaybackSession) -> [PlaybackSession] { sessionsByID.values.filter { $0 !== one } }
 
     /// What plays on these routes gives way to what is to play.
-    func release(_ routes: Set<RouteID>) async {
+    func release(_ routes: Set<RouteID>) async { await release(routes, of: runningSessions) }
+
+    private func release(_ routes: Set<RouteID>, of sessions: [PlaybackSession]) async {
         await endAnnouncements(on: routes)
-        for session in sessionsByID.values {
+        for session in sessions {
             guard await !routes.isDisjoint(with: session.routes) else { continue }
             await session.giveWay(to: routes)
         }

@@ -68,6 +68,9 @@ struct SimulatedSpeaker: Sendable {
         var lostFrames: Int
         var dropped: Int
         var recovered: Int
+        /// As they were told, the last one last.
+        var volumes: [Double] = []
+        var titles: [String?] = []
     }
 
     /// Listens. PTP is spoken on `ports` of `host`, which no other speaker may have.
@@ -112,12 +115,14 @@ struct SimulatedSpeaker: Sendable {
             let record = await receiver.record()
             return Heard(
                 marks: record.clockMarks, frames: record.renderedFrames, lostFrames: record.lostFrames,
-                dropped: record.droppedPackets, recovered: record.recoveredPackets)
+                dropped: record.droppedPackets, recovered: record.recoveredPackets,
+                volumes: record.volumes, titles: record.metadata.map(\.title))
         case .airPlay2(let receiver):
             let record = await receiver.record()
             return Heard(
                 marks: record.clockMarks, frames: record.renderedFrames, lostFrames: record.lostFrames,
-                dropped: record.droppedPackets, recovered: record.recoveredPackets)
+                dropped: record.droppedPackets, recovered: record.recoveredPackets,
+                volumes: record.volumes, titles: record.metadata.map(\.title))
         }
     }
 
@@ -132,6 +137,28 @@ struct SimulatedSpeaker: Sendable {
     /// Recorded so far.
     func samples() throws -> [Int16] { try Recording.samples(wav: recording) }
 
+    /// Where in the tone the recording is at one of its frames or soon after, and how many frames after; nil for silence
+    /// and for what is no such tone.
+    func tone(at frame: Int) -> (frame: Int64, ahead: Int)? {
+        guard let file = try? FileHandle(forReadingFrom: recording) else { return nil }
+        defer { try? file.close() }
+        return Self.tone(in: file, at: frame, within: 22_050)
+    }
+
+    private static func tone(in file: FileHandle, at frame: Int, within limit: Int) -> (frame: Int64, ahead: Int)? {
+        // A little on: the first frames of a run are the lead-in's silence.
+        for ahead in stride(from: 0, to: limit, by: 441) {
+            guard (try? file.seek(toOffset: UInt64(44 + (frame + ahead) * 4))) != nil,
+                let data = try? file.read(upToCount: 4), data.count == 4
+            else { return nil }
+            let samples = data.withUnsafeBytes { raw in
+                [0, 2].map { Int16(littleEndian: raw.loadUnaligned(fromByteOffset: $0, as: Int16.self)) }
+            }
+            if let found = PositionTone.frame(samples[0], samples[1]) { return (found, ahead) }
+        }
+        return nil
+    }
+
     /// When the tone's first frame would have been heard, in host nanoseconds: by each mark of the record from `first` of
     /// the recording's frames on.
     func origins(from first: Int) async -> [Double] {
@@ -139,19 +166,9 @@ struct SimulatedSpeaker: Sendable {
         guard let file = try? FileHandle(forReadingFrom: recording) else { return [] }
         defer { try? file.close() }
         return marks.compactMap { mark in
-            // A little on: the first frames of a run are the lead-in's silence.
-            for ahead in stride(from: 0, to: 44_100, by: 441) {
-                guard (try? file.seek(toOffset: UInt64(44 + (mark.frame + ahead) * 4))) != nil,
-                    let data = try? file.read(upToCount: 4), data.count == 4
-                else { return nil }
-                let samples = data.withUnsafeBytes { raw in
-                    [0, 2].map { Int16(littleEndian: raw.loadUnaligned(fromByteOffset: $0, as: Int16.self)) }
-                }
-                if let frame = PositionTone.frame(samples[0], samples[1]) {
-                    return Double(mark.hostNanoseconds) - Double(frame - Int64(ahead)) * 1e9 / 44_100
-                }
+            Self.tone(in: file, at: mark.frame, within: 44_100).map { found in
+                Double(mark.hostNanoseconds) - Double(found.frame - Int64(found.ahead)) * 1e9 / 44_100
             }
-            return nil
         }
     }
 }

@@ -72,6 +72,24 @@ struct EventReplayTests {
         #expect(deriver.snapshot.pairings.isEmpty)
     }
 
+    @Test("a shuffle's seed and a station's title are told too")
+    func seedAndTitle() throws {
+        var deriver = EventDeriver()
+        var replay = EventReplay()
+        var session = Samples.session()
+        func followed() throws -> [RouterEvent.Body]? {
+            try deriver.derive(.session(session)).map { try replay.apply(try decoded($0)) }
+        }
+        #expect(try followed() == [.session(session)])
+        session.queue.original = session.queue.items.map(\.id)
+        session.queue.shuffleSeed = 7
+        session.queue.version += 1
+        #expect(try followed() == [.session(session)])
+        session.nowPlaying = LiveMetadata(
+            item: session.queue.items[0].id, metadata: MediaMetadata(title: "The news"), instant: 3)
+        #expect(try followed() == [.session(session)])
+    }
+
     @Test("C12 a copy that follows the events is at every moment what the engine has", arguments: 0..<20)
     func random(_ seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed))

@@ -198,6 +198,8 @@ struct AnnounceTests {
             #expect(abs((await house.session()?.anchor?.time.seconds ?? 0) - 20) < 0.001)
             house.clock.advance(nanoseconds: House.lead + startSlackNanoseconds)
             #expect(await eventually { lounge.state.media == .playing })
+            // The one that was held ready has paused nobody.
+            #expect(await house.session()?.media == .playing)
         }
     }
 

@@ -160,6 +160,8 @@ public struct SessionState: Codable, Sendable, Hashable, Identifiable {
     public var volume: VolumeState?
     public var announcement: String?
     public var lastEnd: ItemEnd?
+    /// What a station says that it plays now.
+    public var nowPlaying: LiveMetadata?
     /// The router's monotonic clock, in nanoseconds.
     public var now: Int64
 
@@ -177,14 +179,17 @@ public struct SessionState: Codable, Sendable, Hashable, Identifiable {
         volume = snapshot.volume
         announcement = snapshot.announcement
         lastEnd = snapshot.lastEnd
+        nowPlaying = snapshot.nowPlaying
         now = snapshot.now
     }
 
     public func snapshot(queue: QueueSnapshot) -> SessionSnapshot {
-        SessionSnapshot(
+        var snapshot = SessionSnapshot(
             id: id, connection: connection, media: media, stopReason: stopReason, ownership: ownership,
             members: members, queue: queue, anchor: anchor, error: error, volume: volume, announcement: announcement,
             lastEnd: lastEnd, now: now)
+        snapshot.nowPlaying = nowPlaying
+        return snapshot
     }
 }
 

@@ -146,6 +146,7 @@ enum QueueDifference {
         if old.current != new.current { changes.append(.current(new.current)) }
         if old.repeatMode != new.repeatMode { changes.append(.repeatMode(new.repeatMode)) }
         if !new.hasSameOriginal(as: old) { changes.append(.original(new.original)) }
+        if old.shuffleSeed != new.shuffleSeed { changes.append(.shuffleSeed(new.shuffleSeed)) }
         if old.failurePolicy != new.failurePolicy { changes.append(.failurePolicy(new.failurePolicy)) }
         return QueueChanges(session: session, base: old.version, version: new.version, changes: changes)
     }

@@ -186,4 +186,13 @@ struct Member: Sendable {
             video: plays ? latest.video : nil, streamVolume: latest.streamVolume, foreign: latest.foreign,
             proof: plays ? latest.proof : nil, room: room == name ? nil : room)
     }
+
+    /// Milliseconds by which what the device last reported is ahead of the session; nil where it has reported none since.
+    func drift(from anchor: PlaybackAnchor?) -> Int? {
+        guard let anchor, phase == .playing, pull != nil, loaded?.item == anchor.item, let report = latest.position,
+            report.instant >= anchor.instant, (report.rate == 0) == (anchor.rate == 0)
+        else { return nil }
+        let wanted = anchor.position(at: report.instant - offsetNanoseconds)
+        return Int(((report.time - wanted).seconds * 1000).rounded())
+    }
 }

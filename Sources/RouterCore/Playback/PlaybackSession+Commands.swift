@@ -230,6 +230,7 @@ extension PlaybackSession {
             await playPull(item, at: start, autoplay: !paused)
             return ended ? .superseded : .succeeded
         }
+        jobs.add { [self] in await learnFacts(of: item.id) }
         run = try await makeRun(item, start: start)
         // Fetching rooms first, held: they begin with the timeline.
         for index in alivePull {

@@ -133,8 +133,11 @@ extension PlaybackSession {
             jobs.add { [self] in await pullItemEnded(loaded.item) }
             return
         }
-        // Where there is a timeline it has the say; otherwise the first fetching room has.
-        guard alivePush.isEmpty, index == alivePull.first, loaded.item == queue.current else { return }
+        // Where there is a timeline it has the say, also while its rooms are lent to an announcement; otherwise the first
+        // fetching room has.
+        guard alivePush.isEmpty, !members.contains(where: { $0.push != nil && $0.phase == .held }),
+            index == alivePull.first, loaded.item == queue.current
+        else { return }
         adopt(update, item: loaded.item)
     }
 

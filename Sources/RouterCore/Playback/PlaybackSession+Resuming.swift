@@ -278,6 +278,7 @@ extension PlaybackSession {
         takeAnchor(record)
         queue.recall(record.played ?? [])
         takeVolumes(record)
+        if let current = queue.current { jobs.add { [self] in await learnFacts(of: current) } }
         await publish()
         do {
             try await serially {
@@ -314,7 +315,8 @@ extension PlaybackSession {
         let saved = PlaybackAnchor(
             item: item.id, time: record.position, instant: now, rate: record.playing ? record.rate : 0,
             quality: .estimated, duration: item.metadata.duration)
-        guard let old = record.anchor, old.item == item.id, old.instant <= now else {
+        // What had just been begun is heard a lead later, and the next process may be there before that.
+        guard let old = record.anchor, old.item == item.id, old.instant <= now + futureAnchorNanoseconds else {
             anchor = saved
             return
         }

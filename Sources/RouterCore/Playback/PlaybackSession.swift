@@ -91,10 +91,12 @@ actor PlaybackSession {
     var alivePull: [Int] { members.indices.filter { members[$0].alive && members[$0].pull != nil } }
 
     func snapshot() -> SessionSnapshot {
+        let isAlone = self.members.count { $0.takesPart } < 2
         let shown = self.members.indices.filter { self.members[$0].takesPart }.map { index in
             var member = self.members[index].snapshot()
             member.trim = volumes.trims[index]
             member.volumeLimit = limit(of: index)
+            if !isAlone { member.driftMilliseconds = self.members[index].drift(from: anchor) }
             return member
         }
         let members = members.filter(\.takesPart)
@@ -170,6 +172,8 @@ actor PlaybackSession {
     }
 
     private func startAlone() async throws {
+        // It may have given way to another one before it began.
+        guard !ended else { throw startError() }
         mediaState = .loading
         let likelyPush = members.contains { member in
             member.candidates.first?.endpoint.capabilities.has(.playAudioStream) ?? false
@@ -260,6 +264,8 @@ actor PlaybackSession {
     }
 
     private func openAll() async {
+        // The jobs of one that has ended are dropped, and none of them would tell that it is through.
+        guard !ended else { return }
         let (opened, continuation) = AsyncStream.makeStream(of: Void.self)
         for index in members.indices {
             jobs.add { [self] in
@@ -281,7 +287,7 @@ actor PlaybackSession {
             if remaining == 0 { break }
         }
         // With no room at all open, the slow ones are all there is to wait for.
-        while !members.contains(where: { $0.alive }), members.contains(where: { $0.phase == .opening }) {
+        while !ended, !members.contains(where: { $0.alive }), members.contains(where: { $0.phase == .opening }) {
             guard (try? await clock.sleep(nanoseconds: 50_000_000)) != nil else { return }
         }
     }

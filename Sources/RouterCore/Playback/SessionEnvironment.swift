@@ -84,6 +84,9 @@ let savePeriodNanoseconds: Int64 = 15_000_000_000
 /// How long a room has to have played before what it took over is ended where it was.
 let confirmNanoseconds: Int64 = 1_000_000_000
 
+/// How far ahead of now a position that another process has written may begin: longer than any room's lead.
+let futureAnchorNanoseconds: Int64 = 10_000_000_000
+
 /// How long changes of a session are gathered before they are written.
 let saveDelayNanoseconds: Int64 = 500_000_000
 

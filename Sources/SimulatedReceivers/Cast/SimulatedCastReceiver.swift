@@ -243,6 +243,7 @@ public actor SimulatedCastReceiver {
         if let media = machine.app?.media {
             record.position = media.isActive ? media.position(at: clock.now()) : 0
             record.playerState = media.phase.word
+            record.title = media.isActive ? media.currentMedia?["metadata"]?["title"]?.string : nil
         }
         record.heardFrames = await player.recordedFrames
         return record

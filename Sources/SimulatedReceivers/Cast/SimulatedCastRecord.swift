@@ -38,6 +38,8 @@ public struct SimulatedCastRecord: Sendable {
     public internal(set) var position: Double = 0
     /// PLAYING, PAUSED, BUFFERING, LOADING, IDLE; nil without a media app.
     public internal(set) var playerState: String?
+    /// What the screen says of the item that is loaded.
+    public internal(set) var title: String?
     /// 44.1 kHz frames that were heard.
     public internal(set) var heardFrames = 0
     /// Where what was heard is recorded, 16-bit 44.1 kHz stereo.

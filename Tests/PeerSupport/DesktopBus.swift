@@ -1,18 +1,17 @@
 import Foundation
-import PeerSupport
 import RouterTestKit
 
 /// A session bus of the tests' own, and the desktop's programs on it.
-final class DesktopBus: Sendable {
-    static let absence: String? = {
+public final class DesktopBus: Sendable {
+    public static let absence: String? = {
         for program in ["dbus-daemon", "dbus-send", "playerctl"] where !Command.exists(program) {
             return "\(program) is not installed"
         }
         return nil
     }()
 
-    let folder: String
-    let address: String
+    public let folder: String
+    public let address: String
     private let shell: Process
     private let input: Pipe
 
@@ -27,7 +26,7 @@ final class DesktopBus: Sendable {
         """
 
     /// - Parameter policy: what the bus lets its clients do, in its configuration's words.
-    init(policy: String = "<allow own=\"*\"/>") throws {
+    public init(policy: String = "<allow own=\"*\"/>") throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "bus-\(UUID().uuidString.prefix(8))").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         self.folder = folder
@@ -62,7 +61,7 @@ final class DesktopBus: Sendable {
     }
 
     /// Waits until it takes calls.
-    func isUp() async -> Bool {
+    public func isUp() async -> Bool {
         await eventually {
             let answer = try? await send(
                 "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.GetId")
@@ -70,24 +69,24 @@ final class DesktopBus: Sendable {
         }
     }
 
-    func stop() throws { try input.fileHandleForWriting.write(contentsOf: Data("stop\n".utf8)) }
-    func start() throws { try input.fileHandleForWriting.write(contentsOf: Data("start\n".utf8)) }
+    public func stop() throws { try input.fileHandleForWriting.write(contentsOf: Data("stop\n".utf8)) }
+    public func start() throws { try input.fileHandleForWriting.write(contentsOf: Data("start\n".utf8)) }
 
     // MARK: Programs
 
-    func run(_ program: String, _ arguments: [String]) async throws -> Command.Outcome {
+    public func run(_ program: String, _ arguments: [String]) async throws -> Command.Outcome {
         try await Command.run("env", ["DBUS_SESSION_BUS_ADDRESS=\(address)", "timeout", "20", program] + arguments)
     }
 
     /// What `playerctl` prints, without the end of the line.
-    func playerctl(_ player: String? = nil, _ arguments: String...) async throws -> Command.Outcome {
+    public func playerctl(_ player: String? = nil, _ arguments: String...) async throws -> Command.Outcome {
         var outcome = try await run("playerctl", (player.map { ["--player", $0] } ?? []) + arguments)
         outcome.output = outcome.output.trimmingCharacters(in: .whitespacesAndNewlines)
         return outcome
     }
 
     /// A call by `dbus-send`, its arguments as that takes them (`string:x`).
-    func send(_ destination: String, _ path: String, _ member: String, _ arguments: String...) async throws
+    public func send(_ destination: String, _ path: String, _ member: String, _ arguments: String...) async throws
         -> Command.Outcome
     {
         try await run(
@@ -96,18 +95,18 @@ final class DesktopBus: Sendable {
     }
 
     /// The names that are on the bus.
-    func names() async throws -> String {
+    public func names() async throws -> String {
         try await send("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.ListNames").output
     }
 }
 
 /// A program that goes on, and what it has printed so far. Ends with us.
-final class RunningProgram: Sendable {
+public final class RunningProgram: Sendable {
     private let process: Process
     private let input = Pipe()
     private let file: String
 
-    init(_ bus: DesktopBus, _ command: [String]) throws {
+    public init(_ bus: DesktopBus, _ command: [String]) throws {
         file = "\(bus.folder)/\(UUID().uuidString).out"
         _ = FileManager.default.createFile(atPath: file, contents: nil)
         process = Process()
@@ -128,6 +127,6 @@ final class RunningProgram: Sendable {
         process.waitUntilExit()
     }
 
-    var output: String { (try? String(contentsOfFile: file, encoding: .utf8)) ?? "" }
-    var lines: [String] { output.split(separator: "\n").map(String.init) }
+    public var output: String { (try? String(contentsOfFile: file, encoding: .utf8)) ?? "" }
+    public var lines: [String] { output.split(separator: "\n").map(String.init) }
 }
