@@ -122,7 +122,7 @@ struct QueueTests {
         var script = script()
         let kept = try await VerbRun(["queue", "save", "Sunday"], script)
         #expect(kept.output == ["Kept 3 items as “Sunday”"])
-        script.saved = [SavedQueue(name: "Sunday", items: queue.items, saved: 0)]
+        script.saved = [SavedQueue(name: "Sunday", items: Array(queue.items), saved: 0)]
         #expect(try await VerbRun(["queue", "save", "Sunday"], script).status == 64)
         #expect(
             try await VerbRun(["queue", "saved", "-o", "plain"], script).output == ["Sunday\t3\t10:00\t1970-01-01"])

@@ -114,7 +114,7 @@ final class ScriptedRouter: RouterControlling {
     func history(limit: Int) async throws -> [PlayRecord] { Array(script.history.prefix(limit)) }
 
     func saveQueue(session: SessionID?, as name: String) async throws -> SavedQueue {
-        let items = script.sessions.first { $0.id == session }?.queue.items ?? []
+        let items = script.sessions.first { $0.id == session }.map { Array($0.queue.items) } ?? []
         let saved = SavedQueue(name: name, items: items, saved: 0)
         state.withLock { $0.script.saved.append(saved) }
         return saved
