@@ -61,6 +61,10 @@ public actor RouterEngine: RouterControlling {
     /// One change of rooms and groups at a time.
     var roomLane = CommandLane()
     var announcements = AnnouncementQueue()
+    /// Beginning something on a route, one at a time.
+    private var routeLanes = RouteLanes()
+    /// Sessions whose queue cannot be read, and of which that was told.
+    var toldUnreadable: Set<SessionID> = []
     private let changes = LatestValue(0)
     private var sessionsByID: [SessionID: PlaybackSession] = [:]
     private var snapshots: [SessionID: SessionSnapshot] = [:]
@@ -214,7 +218,8 @@ public actor RouterEngine: RouterControlling {
 
     var senderName: String { configuration.senderName }
     func wallSeconds() -> Double { configuration.wallSeconds() }
-    nonisolated func addJob(_ job: @escaping @Sendable () async -> Void) { jobs.add(job) }
+    @discardableResult
+    nonisolated func addJob(_ job: @escaping @Sendable () async -> Void) -> Bool { jobs.add(job) }
 
     private func companions(of endpoint: Endpoint) -> [Endpoint] {
         providers.first { $0.family == endpoint.protocol.family }?.companions(of: endpoint) ?? []
@@ -249,7 +254,7 @@ public actor RouterEngine: RouterControlling {
         let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let changes = changes.stream()
         let clock = clock
-        jobs.add {
+        let isTaken = jobs.add {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
                     for await _ in changes {
@@ -262,6 +267,7 @@ public actor RouterEngine: RouterControlling {
                 continuation.finish()
             }
         }
+        guard isTaken else { return }
         for await _ in wakes where done() { return }
     }
 
@@ -304,23 +310,27 @@ public actor RouterEngine: RouterControlling {
         var queue = PlayQueue(
             items: items, repeatMode: request.repeatMode, failurePolicy: request.failurePolicy)
         if request.shuffle { queue.shuffle(seed: .random(in: .min ... .max)) }
-        await release(Set(members.map(\.route)))
         let id = SessionID.random()
         let session = PlaybackSession(
             id: id, queue: queue, members: members, start: request.start, rate: request.rate,
             environment: environment(for: id))
-        begin(session, id: id)
+        try await takeOver(Set(members.map(\.route))) { try begin(session, id: id) }
         await session.setStartTrims(startTrims(request.rooms))
         try await session.start(volume: request.volume)
         return await session.snapshot()
     }
 
-    func begin(_ session: PlaybackSession, id: SessionID) {
+    /// From here on the session has its routes: see `takeOver`. Throws `cancelled` where nothing runs any more.
+    func begin(_ session: PlaybackSession, id: SessionID) throws {
+        guard jobs.add({ await session.jobs.run() }) else { throw Self.isEnding }
         // One that is taken up again under its old id begins to count anew.
         numbers[id] = nil
         over.removeAll { $0 == id }
         sessionsByID[id] = session
-        jobs.add { await session.jobs.run() }
+    }
+
+    static var isEnding: RouterError {
+        RouterError(.cancelled, "router is ending", hint: "Start it again", scope: .command)
     }
 
     public func perform(
@@ -525,7 +535,28 @@ public actor RouterEngine: RouterControlling {
     /// The sessions that run, but for one.
     func sessions(but one: PlaybackSession) -> [PlaybackSession] { sessionsByID.values.filter { $0 !== one } }
 
-    /// What plays on these routes gives way to what is to play.
+    /// Does `body` while nobody else begins anything on these routes.
+    func inLane<Value: Sendable>(
+        of routes: Set<RouteID>, _ body: () async throws -> Value
+    ) async rethrows -> Value {
+        let number = routeLanes.enter(routes)
+        while !routeLanes.mayGoOn(number) { await withCheckedContinuation { routeLanes.wait($0) } }
+        defer { routeLanes.leave(number) }
+        return try await body()
+    }
+
+    /// Has what plays on these routes give way, and then does `body`, which begins something there: two who do so at the
+    /// same time do it one after the other, or both would find the routes free.
+    func takeOver<Value: Sendable>(
+        _ routes: Set<RouteID>, _ body: () async throws -> Value
+    ) async rethrows -> Value {
+        try await inLane(of: routes) {
+            await release(routes)
+            return try await body()
+        }
+    }
+
+    /// What plays on these routes gives way to what is to play. In their lane.
     func release(_ routes: Set<RouteID>) async {
         await endAnnouncements(on: routes)
         for session in sessionsByID.values {

@@ -6,17 +6,33 @@ extension RouterStore {
     // MARK: - Sessions
 
     public func saveSession(_ record: SessionRecord) async throws {
+        let writing = try writing(record)
+        try await write("save a session") { db in try writing(db) }
+    }
+
+    public func saveSession(_ record: SessionRecord, with queue: QueueSnapshot) async throws {
+        try await saveQueue(queue, session: record.session, and: try writing(record))
+    }
+
+    public func saveLastQueue(_ queue: QueueSnapshot, session: SessionID) async throws {
+        try await saveQueue(queue, session: session) { db in try Self.remove(session, db) }
+    }
+
+    /// What writes it, in a transaction.
+    private func writing(_ record: SessionRecord) throws -> @Sendable (Database) throws -> Void {
         let owner = ProcessIdentity.current.text
         let name = record.session.rawValue
         let details: String
         do {
             details = try Self.text(
-                SessionDetails(members: record.members, anchor: record.anchor, rate: record.rate), JSONEncoder())
+                SessionDetails(
+                    members: record.members, anchor: record.anchor, rate: record.rate, clips: record.clips),
+                JSONEncoder())
         } catch {
             throw RouterError.storage(
                 StoreFault.content("a session has no JSON form"), doing: "save a session", path: file?.path)
         }
-        try await write("save a session") { db in
+        return { db in
             try db.execute(
                 sql: """
                     INSERT INTO session (id, item, positionTicks, playing, owner, details) VALUES (?, ?, ?, ?, ?, ?)
@@ -52,13 +68,14 @@ extension RouterStore {
                 let details = (row["details"] as String?).flatMap {
                     try? JSONDecoder().decode(SessionDetails.self, from: Data($0.utf8))
                 }
-                let record = SessionRecord(
+                var record = SessionRecord(
                     session: SessionID(rawValue: name), routes: routes.map(RouteID.init(rawValue:)),
                     item: (row["item"] as String?).map(ItemID.init(rawValue:)),
                     position: MediaTime(ticks: row["positionTicks"]), playing: row["playing"],
                     rejoin: Dictionary(
                         uniqueKeysWithValues: rejoin.map { (RouteID(rawValue: $0["route"]), $0["token"] as String) }),
                     members: details?.members ?? [], anchor: details?.anchor, rate: details?.rate ?? 1)
+                record.clips = details?.clips
                 return (record, row["owner"])
             }
         }
@@ -69,9 +86,11 @@ extension RouterStore {
     }
 
     public func removeSession(_ session: SessionID) async throws {
-        try await write("remove a session") { db in
-            try db.execute(sql: "DELETE FROM session WHERE id = ?", arguments: [session.rawValue])
-        }
+        try await write("remove a session") { db in try Self.remove(session, db) }
+    }
+
+    private static func remove(_ session: SessionID, _ db: Database) throws {
+        try db.execute(sql: "DELETE FROM session WHERE id = ?", arguments: [session.rawValue])
     }
 
     private static func text(_ value: some Encodable, _ encoder: JSONEncoder) throws -> String {
@@ -111,4 +130,5 @@ private struct SessionDetails: Codable {
     var members: [SessionRecord.Member]
     var anchor: PlaybackAnchor?
     var rate: Double
+    var clips: [MediaToken]?
 }

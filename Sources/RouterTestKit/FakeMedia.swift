@@ -13,6 +13,8 @@ public final class FakeMedia: MediaPreparing {
         var withdrawn: [MediaToken] = []
         var feeds: [FakeFeed] = []
         var readySeconds: Double?
+        var feedGate: AsyncStream<Void>?
+        var awaited = false
     }
 
     private let state = Mutex(State())
@@ -48,6 +50,16 @@ public final class FakeMedia: MediaPreparing {
 
     /// Feeds made from now on have so much ready, and never more.
     public func stall(after seconds: Double) { state.withLock { $0.readySeconds = seconds } }
+
+    /// The next feed is made when what this gives is finished.
+    public func holdsFeed() -> AsyncStream<Void>.Continuation {
+        let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
+        state.withLock { $0.feedGate = gate }
+        return continuation
+    }
+
+    /// Whether somebody waits for a feed that is held.
+    public var isFeedAwaited: Bool { state.withLock { $0.awaited } }
 
     public var published: [MediaToken] { state.withLock { $0.published } }
     public var withdrawn: [MediaToken] { state.withLock { $0.withdrawn } }
@@ -88,10 +100,20 @@ public final class FakeMedia: MediaPreparing {
 
     public func artwork(_ source: MediaSource, within limits: ArtworkLimits) async -> Artwork? { nil }
 
+    /// How many items one feed runs through at most: a queue that goes round has no last one.
+    public static let feedItemLimit = 64
+
     public func feed(_ first: FeedItem, events: FeedEvents) async throws -> any AudioFeed {
+        let gate = state.withLock { state in
+            defer { state.feedGate = nil }
+            state.awaited = state.feedGate != nil
+            return state.feedGate
+        }
+        if let gate { for await _ in gate {} }
         var item: FeedItem? = first
         var frame: Int64 = 0
-        while let current = item {
+        for _ in 0..<Self.feedItemLimit {
+            guard let current = item else { break }
             let name = name(current.source)
             if let error = failure(of: name) {
                 await events.ended(current.item, frame, error)

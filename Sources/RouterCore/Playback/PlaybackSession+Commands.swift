@@ -225,6 +225,14 @@ extension PlaybackSession {
             await playPull(item, at: start, autoplay: !paused)
             return ended ? .superseded : .succeeded
         }
+        isRestarting = true
+        defer { isRestarting = false }
+        if anchor?.item != item.id {
+            // Who looks while it is being decoded is not to see the place of the item before.
+            anchor = PlaybackAnchor(
+                item: item.id, time: start, instant: clock.now(), rate: 0, quality: .estimated,
+                duration: item.metadata.duration)
+        }
         run = try await makeRun(item, start: start)
         // Fetching rooms first, held: they begin with the timeline.
         for index in alivePull {
@@ -246,6 +254,7 @@ extension PlaybackSession {
             playWithTimeline(alivePull)
         }
         guard !ended else { return .superseded }
+        isRestarting = false
         if !paused { mediaState = .playing }
         await publish()
         await remember()
