@@ -28,3 +28,30 @@ struct RouteLanes {
         for continuation in woken { continuation.resume() }
     }
 }
+
+extension RouterEngine {
+    /// Does `body` while nobody else begins anything on these routes.
+    func inLane<Value: Sendable>(
+        of routes: Set<RouteID>, _ body: () async throws -> Value
+    ) async rethrows -> Value {
+        let number = routeLanes.enter(routes)
+        while !routeLanes.mayGoOn(number) { await withCheckedContinuation { routeLanes.wait($0) } }
+        defer { routeLanes.leave(number) }
+        return try await body()
+    }
+
+    /// Has what plays on these routes give way, and then does `body`, which begins something there: two who do so at the
+    /// same time do it one after the other, or both would find the routes free.
+    func takeOver<Value: Sendable>(
+        _ routes: Set<RouteID>, _ body: () async throws -> Value
+    ) async rethrows -> Value {
+        try await inLane(of: routes) {
+            await release(routes)
+            return try await body()
+        }
+    }
+
+    static var isEnding: RouterError {
+        RouterError(.cancelled, "router is ending", hint: "Start it again", scope: .command)
+    }
+}

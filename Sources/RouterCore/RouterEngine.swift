@@ -62,7 +62,7 @@ public actor RouterEngine: RouterControlling {
     var roomLane = CommandLane()
     var announcements = AnnouncementQueue()
     /// Beginning something on a route, one at a time.
-    private var routeLanes = RouteLanes()
+    var routeLanes = RouteLanes()
     /// Sessions whose queue cannot be read, and of which that was told.
     var toldUnreadable: Set<SessionID> = []
     private let changes = LatestValue(0)
@@ -329,10 +329,6 @@ public actor RouterEngine: RouterControlling {
         sessionsByID[id] = session
     }
 
-    static var isEnding: RouterError {
-        RouterError(.cancelled, "router is ending", hint: "Start it again", scope: .command)
-    }
-
     public func perform(
         _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin
     ) async throws -> CommandResult {
@@ -534,27 +530,6 @@ public actor RouterEngine: RouterControlling {
 
     /// The sessions that run, but for one.
     func sessions(but one: PlaybackSession) -> [PlaybackSession] { sessionsByID.values.filter { $0 !== one } }
-
-    /// Does `body` while nobody else begins anything on these routes.
-    func inLane<Value: Sendable>(
-        of routes: Set<RouteID>, _ body: () async throws -> Value
-    ) async rethrows -> Value {
-        let number = routeLanes.enter(routes)
-        while !routeLanes.mayGoOn(number) { await withCheckedContinuation { routeLanes.wait($0) } }
-        defer { routeLanes.leave(number) }
-        return try await body()
-    }
-
-    /// Has what plays on these routes give way, and then does `body`, which begins something there: two who do so at the
-    /// same time do it one after the other, or both would find the routes free.
-    func takeOver<Value: Sendable>(
-        _ routes: Set<RouteID>, _ body: () async throws -> Value
-    ) async rethrows -> Value {
-        try await inLane(of: routes) {
-            await release(routes)
-            return try await body()
-        }
-    }
 
     /// What plays on these routes gives way to what is to play. In their lane.
     func release(_ routes: Set<RouteID>) async {
