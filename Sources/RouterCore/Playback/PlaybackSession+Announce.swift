@@ -133,6 +133,12 @@ extension PlaybackSession {
         if members[index].generation == generation { members[index].echo.returned(at: clock.now()) }
     }
 
+    /// Whether a room says how loud the clip is that is announced there, however late it says so.
+    func isOfClip(_ volume: VolumeState, step: Double, in index: Int) -> Bool {
+        guard members[index].isLent, let clip = announcement?.clipVolumes[index] else { return false }
+        return clip.muted == volume.muted && abs(clip.level.value - volume.level.value) <= step + 1e-9
+    }
+
     // MARK: A person's word meanwhile
 
     /// A command that moves what is talked over ends that, and waits until all is as before.

@@ -367,6 +367,7 @@ extension PlaybackSession {
         case .wait(let instant?): return lookAgain(index, at: instant)
         case .foreign: break
         }
+        guard !isOfClip(volume, step: step, in: index) else { return }
         let before = members[index].volume
         guard before != volume || volumes.trims[index] == nil else { return }
         members[index].volume = volume
