@@ -12,6 +12,10 @@ public protocol RouterStoring: Sendable {
 
     func saveQueue(_ queue: QueueSnapshot, session: SessionID) async throws
     func queue(session: SessionID) async throws -> QueueSnapshot?
+    /// Writes a session with its queue at once: a later process finds both of one moment.
+    func saveSession(_ record: SessionRecord, with queue: QueueSnapshot) async throws
+    /// Writes the last queue of a session and removes the session, at once.
+    func saveLastQueue(_ queue: QueueSnapshot, session: SessionID) async throws
 
     /// Takes the place of what was kept under its name.
     func keepQueue(_ queue: SavedQueue) async throws
@@ -98,6 +102,8 @@ public struct SessionRecord: Codable, Sendable, Hashable {
 
     /// How much of `played` is kept.
     public static let maximumPlayed = 100
+    /// What was announced over it of late: a device that still holds one of these holds nothing of its queue.
+    public var clips: [MediaToken]?
 
     public struct Member: Codable, Sendable, Hashable {
         public var route: RouteID

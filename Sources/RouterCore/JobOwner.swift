@@ -1,6 +1,6 @@
 /// Runs jobs as children of one task group, for as long as `run` runs: the one place where the engine starts tasks.
 ///
-/// A job added after `finish` is dropped. When `run` is cancelled, or `finish` is called, every job is cancelled and
+/// A job added after `finish`, or after `run` was cancelled, is dropped, and `add` says so. When `run` is cancelled, or `finish` is called, every job is cancelled and
 /// awaited.
 struct JobOwner: Sendable {
     typealias Job = @Sendable () async -> Void
@@ -10,7 +10,11 @@ struct JobOwner: Sendable {
 
     init() { (jobs, continuation) = AsyncStream.makeStream(of: Job.self) }
 
-    func add(_ job: @escaping Job) { continuation.yield(job) }
+    /// - Returns: whether it will run. Nobody may wait for what will not.
+    @discardableResult
+    func add(_ job: @escaping Job) -> Bool {
+        if case .enqueued = continuation.yield(job) { true } else { false }
+    }
 
     func finish() { continuation.finish() }
 

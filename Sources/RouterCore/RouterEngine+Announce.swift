@@ -26,9 +26,13 @@ extension RouterEngine {
         let members = choices.map { Member(choice: $0.choice, room: $0.room) }
         // A job: who asked may go away, and what was interrupted is to be restored all the same.
         let (reports, continuation) = AsyncStream.makeStream(of: AnnounceReport.self)
-        addJob { [self] in
+        let isTaken = addJob { [self] in
             continuation.yield(await say(item, request, in: members, number))
             continuation.finish()
+        }
+        guard isTaken else {
+            announcements.leave(number)
+            throw Self.isEnding
         }
         return try await withTaskCancellationHandler {
             for await report in reports { return report }
@@ -56,13 +60,44 @@ extension RouterEngine {
 
     private func cutAnnouncement(_ number: Int) { announcements.cut(number) }
 
-    /// What is announced on these routes, where nothing else plays, ends and has left them when this returns.
+    /// What is announced on these routes, where nothing else plays, ends there and has left them when this returns; in
+    /// other rooms it goes on.
     func endAnnouncements(on routes: Set<RouteID>) async {
         for number in announcements.standing(on: routes) {
-            announcements.cut(number)
-            while announcements.isUnderWay(number) {
+            announcements.cut(number, on: routes)
+            while announcements.standing(on: routes).contains(number) {
                 await withCheckedContinuation { announcements.wait($0) }
             }
+        }
+    }
+
+    private func isOver(_ number: Int, on routes: Set<RouteID>) { announcements.ends(number, on: routes) }
+
+    /// Does it until it is done; where the announcement is cut there, or out of time, before that, it is cancelled, and
+    /// is to come back soon.
+    private func bounded<Value: Sendable>(
+        _ number: Int, on routes: Set<RouteID>, by deadline: Int64, otherwise: Value,
+        _ body: @escaping @Sendable () async -> Value
+    ) async -> Value {
+        guard !announcements.isCut(number, on: routes) else { return otherwise }
+        let cuts = announcements.cuts(of: number)
+        let clock = clock
+        return await withTaskGroup(of: Value?.self) { group in
+            group.addTask { await body() }
+            group.addTask {
+                try? await clock.sleep(until: deadline)
+                return nil
+            }
+            group.addTask {
+                for await cut in cuts where !cut.isDisjoint(with: routes) { break }
+                return nil
+            }
+            var value = otherwise
+            for await result in group {
+                value = result ?? value
+                group.cancelAll()
+            }
+            return value
         }
     }
 
@@ -71,23 +106,12 @@ extension RouterEngine {
     private func say(
         _ item: QueueItem, _ request: AnnounceRequest, in members: [Member], _ number: Int
     ) async -> AnnounceReport {
-        while !announcements.mayBegin(number) { await withCheckedContinuation { announcements.wait($0) } }
-        let clip = Clip(item: item, token: .random(), deadline: clock.now() + request.deadline.nanoseconds)
-        var parties: [Party] = []
-        let routes = Set(members.map(\.route))
-        var idle = routes
-        for session in running {
-            let shared = await session.lendable(on: routes)
-            guard !shared.isEmpty else { continue }
-            idle.subtract(shared)
-            let waits = request.priority == .low ? await session.plays(on: shared) : false
-            parties.append(Party(sessions: [(session, shared)], idle: [], waits: waits))
+        while !announcements.mayBegin(number), !announcements.isCut(number) {
+            await withCheckedContinuation { announcements.wait($0) }
         }
-        let rest = members.filter { idle.contains($0.route) }
-        // All that begin at once begin together.
-        let together = Party(
-            sessions: parties.filter { !$0.waits }.flatMap(\.sessions), idle: rest, waits: false)
-        parties = parties.filter(\.waits) + (together.isEmpty ? [] : [together])
+        let clip = Clip(item: item, token: .random(), deadline: clock.now() + request.deadline.nanoseconds)
+        // Whoever begins to play in one of the rooms does so before this, and lends it, or after it, and ends it there.
+        let parties = await inLane(of: Set(members.map(\.route))) { await divide(members, request, number) }
         var rooms: [AnnounceReport.RoomReport] = []
         await withTaskGroup(of: [AnnounceReport.RoomReport].self) { group in
             for party in parties { group.addTask { await self.say(clip, request, to: party, number) } }
@@ -99,6 +123,25 @@ extension RouterEngine {
             members.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
         rooms.sort { (order[$0.room] ?? .max, $0.room) < (order[$1.room] ?? .max, $1.room) }
         return AnnounceReport(title: clip.title, rooms: rooms)
+    }
+
+    private func divide(_ members: [Member], _ request: AnnounceRequest, _ number: Int) async -> [Party] {
+        let routes = Set(members.map(\.route))
+        var parties: [Party] = []
+        var idle = routes
+        for session in running {
+            let shared = await session.lendable(on: routes)
+            guard !shared.isEmpty else { continue }
+            idle.subtract(shared)
+            let waits = request.priority == .low ? await session.plays(on: shared) : false
+            parties.append(Party(sessions: [(session, shared)], idle: [], waits: waits))
+        }
+        announcements.stand(number, on: idle)
+        // All that begin at once begin together.
+        let together = Party(
+            sessions: parties.filter { !$0.waits }.flatMap(\.sessions),
+            idle: members.filter { idle.contains($0.route) }, waits: false)
+        return parties.filter(\.waits) + (together.isEmpty ? [] : [together])
     }
 
     /// Rooms that hear it at once.
@@ -128,29 +171,33 @@ extension RouterEngine {
             }
         }
         if party.waits, let (session, routes) = party.sessions.first,
-            await !itemEnds(of: session, on: routes, before: clip.deadline)
+            await !itemEnds(of: session, on: routes, before: clip.deadline, number)
         {
-            return await session.names(on: routes).map { name in
-                AnnounceReport.RoomReport(
-                    room: name, said: false, restored: .resumed,
-                    error: RouterError(
-                        .timeout, "the item that plays did not end in time",
-                        hint: "Give it a longer deadline, or a high priority", scope: .command))
+            let error =
+                announcements.isCut(number)
+                ? ClipRun.overruled
+                : RouterError(
+                    .timeout, "the item that plays did not end in time",
+                    hint: "Give it a longer deadline, or a high priority", scope: .command)
+            let names = await session.names(on: routes)
+            announcements.ends(number, on: routes)
+            return names.map { name in
+                AnnounceReport.RoomReport(room: name, said: false, restored: .resumed, error: error)
             }
         }
         // Before anything falls silent for it.
-        let opened = await open(party.idle, request, clip)
-        announcements.add(
-            number, cuts: opened.compactMap { $0.success?.cut }, idle: Set(party.idle.map(\.route)))
+        let opened = await open(party.idle, request, clip, number)
         var lent: [(session: PlaybackSession, rooms: [PlaybackSession.LentRoom])] = []
         var reports: [AnnounceReport.RoomReport] = []
         for (session, routes) in party.sessions {
             let names = await session.names(on: routes)
-            let rooms = await session.park(routes, for: clip.title, volume: request.volume)
-            announcements.add(number, cuts: rooms.map(\.cut))
+            let rooms = await park(session, routes, clip, request, number)
+            for room in rooms { announcements.add(number, cut: room.cut, on: room.route) }
             if rooms.isEmpty {
+                announcements.ends(number, on: routes)
+                let error = clock.now() < clip.deadline ? ClipRun.overruled : ClipRun.cutOff
                 reports += names.map { name in
-                    AnnounceReport.RoomReport(room: name, said: false, restored: .overruled, error: ClipRun.overruled)
+                    AnnounceReport.RoomReport(room: name, said: false, restored: .overruled, error: error)
                 }
             } else {
                 lent.append((session, rooms))
@@ -168,12 +215,33 @@ extension RouterEngine {
         // Each goes back to what it did as soon as it is through, whatever becomes of the others.
         await withTaskGroup(of: [AnnounceReport.RoomReport].self) { group in
             for (session, rooms) in lent {
-                group.addTask { await Self.play(run, begun, in: rooms, of: session) }
+                group.addTask {
+                    let reports = await Self.play(run, begun, in: rooms, of: session)
+                    await self.isOver(number, on: Set(rooms.map(\.route)))
+                    return reports
+                }
             }
-            for room in ready { group.addTask { [await Self.play(run, begun, in: room)] } }
+            for room in ready {
+                group.addTask {
+                    let report = await Self.play(run, begun, in: room)
+                    await self.isOver(number, on: [room.route])
+                    return [report]
+                }
+            }
             for await report in group { reports += report }
         }
         return reports
+    }
+
+    /// What is announced in other rooms of the session is heard to its end first. Empty where it is not to be said.
+    private func park(
+        _ session: PlaybackSession, _ routes: Set<RouteID>, _ clip: Clip, _ request: AnnounceRequest, _ number: Int
+    ) async -> [PlaybackSession.LentRoom] {
+        while true {
+            await bounded(number, on: routes, by: clip.deadline, otherwise: ()) { await session.announcementPasses() }
+            guard !announcements.isCut(number), clock.now() < clip.deadline else { return [] }
+            if let rooms = await session.park(routes, for: clip, volume: request.volume) { return rooms }
+        }
     }
 
     private static func play(
@@ -214,30 +282,20 @@ extension RouterEngine {
 
     /// Waits for the end of what a session plays there; false where it has not ended by then.
     private func itemEnds(
-        of session: PlaybackSession, on routes: Set<RouteID>, before deadline: Int64
+        of session: PlaybackSession, on routes: Set<RouteID>, before deadline: Int64, _ number: Int
     ) async -> Bool {
         let item = await session.queue.current
         let events = await events()
-        let clock = clock
-        return await withTaskGroup(of: Bool.self) { group in
-            group.addTask {
-                for await event in events {
-                    switch event.body {
-                    case .session, .snapshot: break
-                    default: continue
-                    }
-                    if await session.queue.current != item { return true }
-                    if await !session.plays(on: routes) { return true }
+        return await bounded(number, on: routes, by: deadline, otherwise: false) {
+            for await event in events {
+                switch event.body {
+                case .session, .snapshot: break
+                default: continue
                 }
-                return false
+                if await session.queue.current != item { return true }
+                if await !session.plays(on: routes) { return true }
             }
-            group.addTask {
-                try? await clock.sleep(until: deadline)
-                return false
-            }
-            let ended = await group.next() ?? false
-            group.cancelAll()
-            return ended
+            return false
         }
     }
 
@@ -245,6 +303,7 @@ extension RouterEngine {
 
     /// A room that was connected for the announcement alone.
     private struct OpenedRoom: Sendable {
+        var route: RouteID
         var room: ClipRoom
         var cut: AsyncStream<Void>.Continuation
         /// How loud it was, where it is told otherwise.
@@ -253,8 +312,21 @@ extension RouterEngine {
         var wasForeign: Bool
 
         func close() async {
-            if let before { try? await room.call { try await $0.setVolume(before) } }
+            if let before, await !isTurned(from: before) { try? await room.call { try await $0.setVolume(before) } }
             await room.session.end(.stop)
+        }
+
+        /// Whether it is as loud as neither the clip was to be nor it was before that: somebody has set it there.
+        private func isTurned(from before: VolumeState) async -> Bool {
+            guard let told = room.volume else { return false }
+            let step = max(room.session.descriptor.volume.step, 0.01) + 1e-9
+            for await update in room.session.updates() {
+                guard let now = update.volume else { return false }
+                return [told, before].allSatisfy { known in
+                    known.muted != now.muted || abs(known.level.value - now.level.value) > step
+                }
+            }
+            return false
         }
     }
 
@@ -266,31 +338,43 @@ extension RouterEngine {
         var failure: AnnounceReport.RoomReport? { if case .failure(let report) = self { report } else { nil } }
     }
 
-    private func open(_ members: [Member], _ request: AnnounceRequest, _ clip: Clip) async -> [Opening] {
+    private func open(
+        _ members: [Member], _ request: AnnounceRequest, _ clip: Clip, _ number: Int
+    ) async -> [Opening] {
         let environment = environment(for: .random())
-        let clock = clock
         return await withTaskGroup(of: (Int, Opening).self) { group in
             for (place, member) in members.enumerated() {
-                group.addTask {
-                    let opening = await withTaskGroup(of: Opening.self) { race in
-                        race.addTask { await Self.open(member, request.volume, environment) }
-                        race.addTask {
-                            try? await clock.sleep(until: clip.deadline)
-                            return Self.failed(member, ClipRun.cutOff)
-                        }
-                        let first = await race.next() ?? Self.failed(member, ClipRun.cutOff)
-                        race.cancelAll()
-                        // What came up too late is closed again.
-                        for await late in race { await late.success?.close() }
-                        return first
-                    }
-                    return (place, opening)
-                }
+                group.addTask { (place, await self.open(member, request.volume, environment, clip, number)) }
             }
             var result: [(Int, Opening)] = []
             for await opening in group { result.append(opening) }
             return result.sorted { $0.0 < $1.0 }.map(\.1)
         }
+    }
+
+    private func open(
+        _ member: Member, _ volume: VolumePosition?, _ environment: SessionEnvironment, _ clip: Clip, _ number: Int
+    ) async -> Opening {
+        let routes: Set = [member.route]
+        let opening = await bounded(
+            number, on: routes, by: clip.deadline, otherwise: Self.failed(member, ClipRun.cutOff)
+        ) {
+            await Self.open(member, volume, environment)
+        }
+        var reason: RouterError?
+        if announcements.isCut(number, on: routes) {
+            reason = ClipRun.overruled
+        } else if clock.now() >= clip.deadline {
+            reason = ClipRun.cutOff
+        }
+        if let room = opening.success, reason == nil {
+            announcements.add(number, cut: room.cut, on: member.route)
+            return opening
+        }
+        // What came up too late is closed again.
+        await opening.success?.close()
+        announcements.ends(number, on: routes)
+        return reason.map { Self.failed(member, $0) } ?? opening
     }
 
     private static func failed(_ member: Member, _ error: RouterError) -> Opening {
@@ -340,9 +424,11 @@ extension RouterEngine {
         }
         let (cut, cutting) = AsyncStream.makeStream(of: Void.self)
         return OpenedRoom(
+            route: member.route,
             room: ClipRoom(
                 name: member.name, session: session, offsetNanoseconds: member.offsetNanoseconds, volume: target,
-                updates: session.updates(), cut: cut, call: { try await $0(session) }),
+                updates: session.updates(), cut: cut, call: { try await $0(session) },
+                tellVolume: { volume in try? await session.setVolume(volume) }),
             cut: cutting, before: before,
             wasForeign: first?.foreign != nil || session.descriptor.endpoint.busyWith != nil)
     }

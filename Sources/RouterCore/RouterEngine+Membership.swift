@@ -16,10 +16,20 @@ extension RouterEngine {
             return Member(choice: choice, room: room)
         }
         guard !members.isEmpty else { return await session.snapshot() }
-        await endAnnouncements(on: Set(members.map(\.route)))
-        for other in sessions(but: session) { await other.leave(routes: Set(members.map(\.route))) }
-        try await session.join(members)
+        try await inLane(of: Set(members.map(\.route))) {
+            // Who came before may have brought it in.
+            let routes = await session.routes
+            let members = members.filter { !routes.contains($0.route) }
+            guard !members.isEmpty else { return }
+            try await session.join(members) { [self] routes in await give(routes, to: session) }
+        }
         return await session.snapshot()
+    }
+
+    /// Rooms that others have are that session's from now on. In their lane.
+    func give(_ routes: Set<RouteID>, to session: PlaybackSession) async {
+        await endAnnouncements(on: routes)
+        for other in sessions(but: session) { await other.leave(routes: routes) }
     }
 
     public func leave(session id: SessionID?, rooms: [String]) async throws -> SessionSnapshot {

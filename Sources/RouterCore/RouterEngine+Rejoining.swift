@@ -6,18 +6,40 @@ extension RouterEngine {
     public func sessionsToRejoin() async throws -> [RejoinableSession] {
         var result: [RejoinableSession] = []
         for record in try await store.sessionsToRejoin() where !isRunning(record.session) {
-            guard let queue = try await store.queue(session: record.session) else { continue }
+            let queue: QueueSnapshot?
+            do {
+                queue = try await store.queue(session: record.session)
+            } catch {
+                tellUnreadable(record, RouterError(wrapping: error))
+                continue
+            }
+            guard let queue, queue.current != nil else {
+                // It was cut short in its last moment: there is nothing to take up.
+                if !isRunning(record.session) { try? await store.removeSession(record.session) }
+                continue
+            }
             result.append(
                 RejoinableSession(
-                    id: record.session, rooms: rooms(of: record), queue: queue, position: position(of: record),
+                    id: record.session, rooms: rooms(of: record), queue: queue, position: position(of: record, queue),
                     playing: record.playing))
         }
         return result
     }
 
+    private func tellUnreadable(_ record: SessionRecord, _ error: RouterError) {
+        guard toldUnreadable.insert(record.session).inserted else { return }
+        tell(
+            Notice(
+                .warning,
+                "session \(record.session) (\(rooms(of: record).joined(separator: ", "))) cannot be taken up: "
+                    + error.message, hint: "Forget it with “router session end \(record.session)”"))
+    }
+
     /// A position is written when it jumps, and not as it goes on. Where the clock that it grew by is another one by
     /// now, after a restart of the machine, what was written has to do.
-    private func position(of record: SessionRecord) -> MediaTime {
+    private func position(of record: SessionRecord, _ queue: QueueSnapshot) -> MediaTime {
+        // One of another item is not this one's.
+        guard record.item == queue.current else { return queue.items.first { $0.id == queue.current }?.start ?? .zero }
         let now = environment(for: record.session).clock.now()
         guard record.playing, let anchor = record.anchor, anchor.item == record.item, anchor.instant <= now else {
             return record.position
@@ -39,14 +61,23 @@ extension RouterEngine {
         let session = PlaybackSession(
             id: id, queue: items, members: members, start: .zero, rate: record.rate,
             environment: environment(for: id))
-        await begin(session, id: id, on: Set(members.map(\.route)))
+        let isBegun = try await inLane(of: Set(record.routes + members.map(\.route))) {
+            // Who came before may have taken it up.
+            guard !isRunning(id) else { return false }
+            await release(Set(members.map(\.route)))
+            try begin(session, id: id)
+            return true
+        }
+        guard isBegun else { return try await runningSnapshot(id) }
         try await session.startAgain(record, tokens: tokens)
         return await session.snapshot()
     }
 
     /// Ends a session that nobody runs: with `stop` its devices stop what is left of it, where they can be reached.
     func endForgotten(_ id: SessionID, _ reason: EndReason) async throws {
-        let (record, queue) = try await record(of: id)
+        guard let record = try await store.sessionsToRejoin().first(where: { $0.session == id }) else {
+            throw Self.noRecord(of: id)
+        }
         if reason != .leave, let members = try? await members(of: record) {
             let environment = environment(for: id)
             for member in members {
@@ -69,7 +100,10 @@ extension RouterEngine {
             }
         }
         try await store.removeSession(id)
-        try await store.removeMediaTokens(items: Array(try await tokens(of: PlayQueue(queue)).keys))
+        // Also one whose queue is empty, or cannot be read, is to be got rid of.
+        if let queue = try? await store.queue(session: id) {
+            try await store.removeMediaTokens(items: Array(try await tokens(of: PlayQueue(queue)).keys))
+        }
         forget(id)
     }
 
@@ -143,12 +177,14 @@ extension RouterEngine {
     private func record(of id: SessionID) async throws -> (SessionRecord, QueueSnapshot) {
         guard let record = try await store.sessionsToRejoin().first(where: { $0.session == id }),
             let queue = try await store.queue(session: id), queue.current != nil
-        else {
-            throw RouterError(
-                .routeNotFound, "there is no session \(id) to take up again",
-                hint: "Run “router session list” to see what there is", scope: .session)
-        }
+        else { throw Self.noRecord(of: id) }
         return (record, queue)
+    }
+
+    private static func noRecord(of id: SessionID) -> RouterError {
+        RouterError(
+            .routeNotFound, "there is no session \(id) to take up again",
+            hint: "Run “router session list” to see what there is", scope: .session)
     }
 
     /// The rooms of a record, by the endpoints that they played by.

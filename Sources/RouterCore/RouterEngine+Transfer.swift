@@ -89,8 +89,7 @@ extension RouterEngine {
         _ session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan
     ) async throws -> TransferResult {
         // Another session of ours that plays there gives way, as it does to `play`.
-        await release(Set(plan.members.map(\.route)))
-        let moved = try await session.move(to: plan.members)
+        let moved = try await takeOver(Set(plan.members.map(\.route))) { try await session.move(to: plan.members) }
         told("moved from \(source.rooms.joined(separator: ", ")) to", plan)
         return await result(of: session, source, plan, moved.method, at: moved.position)
     }
@@ -104,10 +103,10 @@ extension RouterEngine {
         _ session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan
     ) async throws -> TransferResult {
         let routes = Set(plan.members.map(\.route))
-        await endAnnouncements(on: routes)
-        for other in sessions(but: session) { await other.leave(routes: routes) }
-        try await session.join(plan.members)
         // All of them, or none.
+        try await inLane(of: routes) {
+            try await session.join(plan.members, orNone: true) { [self] routes in await give(routes, to: session) }
+        }
         if let error = await session.failure(on: routes) {
             await session.leave(routes: routes)
             throw error
@@ -143,7 +142,7 @@ extension RouterEngine {
         let second = PlaybackSession(
             id: id, queue: PlayQueue(copied(before.queue)), members: plan.members, start: position, rate: rate,
             environment: environment(for: id))
-        await begin(second, id: id, on: Set(plan.members.map(\.route)))
+        try await takeOver(Set(plan.members.map(\.route))) { try begin(second, id: id) }
         try await second.start(volume: nil, paused: before.media == .paused)
         told("plays a copy in", plan)
         return await result(of: second, source, plan, .load, at: position)

@@ -64,6 +64,10 @@ public actor RouterEngine: RouterControlling {
     /// One change of rooms and groups at a time.
     var roomLane = CommandLane()
     var announcements = AnnouncementQueue()
+    /// Beginning something on a route, one at a time.
+    var routeLanes = RouteLanes()
+    /// Sessions whose queue cannot be read, and of which that was told.
+    var toldUnreadable: Set<SessionID> = []
     private let changes = LatestValue(0)
     private var sessionsByID: [SessionID: PlaybackSession] = [:]
     private var snapshots: [SessionID: SessionSnapshot] = [:]
@@ -225,7 +229,8 @@ public actor RouterEngine: RouterControlling {
 
     var senderName: String { configuration.senderName }
     func wallSeconds() -> Double { configuration.wallSeconds() }
-    nonisolated func addJob(_ job: @escaping @Sendable () async -> Void) { jobs.add(job) }
+    @discardableResult
+    nonisolated func addJob(_ job: @escaping @Sendable () async -> Void) -> Bool { jobs.add(job) }
 
     private func companions(of endpoint: Endpoint) -> [Endpoint] {
         providers.first { $0.family == endpoint.protocol.family }?.companions(of: endpoint) ?? []
@@ -260,7 +265,7 @@ public actor RouterEngine: RouterControlling {
         let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let changes = changes.stream()
         let clock = clock
-        jobs.add {
+        let isTaken = jobs.add {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
                     for await _ in changes {
@@ -273,6 +278,7 @@ public actor RouterEngine: RouterControlling {
                 continuation.finish()
             }
         }
+        guard isTaken else { return }
         for await _ in wakes where done() { return }
     }
 
@@ -319,27 +325,20 @@ public actor RouterEngine: RouterControlling {
         let session = PlaybackSession(
             id: id, queue: queue, members: members, start: request.start, rate: request.rate,
             environment: environment(for: id))
-        await begin(session, id: id, on: Set(members.map(\.route)))
+        try await takeOver(Set(members.map(\.route))) { try begin(session, id: id) }
         await session.setStartTrims(startTrims(request.rooms))
         try await session.start(volume: request.volume)
         await forgetLeft(on: Set(members.map(\.route)))
         return await session.snapshot()
     }
 
-    /// What plays on these routes gives way to it. Of two that begin at once in one room it is the later one that stays:
-    /// the other one is there to be found by then.
-    func begin(_ session: PlaybackSession, id: SessionID, on routes: Set<RouteID>) async {
-        let others = runningSessions
-        begin(session, id: id)
-        await release(routes, of: others)
-    }
-
-    private func begin(_ session: PlaybackSession, id: SessionID) {
+    /// From here on the session has its routes: see `takeOver`. Throws `cancelled` where nothing runs any more.
+    func begin(_ session: PlaybackSession, id: SessionID) throws {
+        guard jobs.add({ await session.jobs.run() }) else { throw Self.isEnding }
         // One that is taken up again under its old id begins to count anew.
         numbers[id] = nil
         over.removeAll { $0 == id }
         sessionsByID[id] = session
-        jobs.add { await session.jobs.run() }
     }
 
     public func perform(
@@ -577,12 +576,10 @@ public actor RouterEngine: RouterControlling {
     /// The sessions that run, but for one.
     func sessions(but one: PlaybackSession) -> [PlaybackSession] { sessionsByID.values.filter { $0 !== one } }
 
-    /// What plays on these routes gives way to what is to play.
-    func release(_ routes: Set<RouteID>) async { await release(routes, of: runningSessions) }
-
-    private func release(_ routes: Set<RouteID>, of sessions: [PlaybackSession]) async {
+    /// What plays on these routes gives way to what is to play. In their lane.
+    func release(_ routes: Set<RouteID>) async {
         await endAnnouncements(on: routes)
-        for session in sessions {
+        for session in sessionsByID.values {
             guard await !routes.isDisjoint(with: session.routes) else { continue }
             await session.giveWay(to: routes)
         }

@@ -13,10 +13,19 @@ extension RouterStore {
     private struct Overtaken: Error {}
 
     public func saveQueue(_ queue: QueueSnapshot, session: SessionID) async throws {
-        try await inTurn { try await saveAlone(queue, session) }
+        try await saveQueue(queue, session: session) { _ in }
     }
 
-    private func saveAlone(_ queue: QueueSnapshot, _ session: SessionID) async throws {
+    /// - Parameter more: what is written in the same transaction.
+    func saveQueue(
+        _ queue: QueueSnapshot, session: SessionID, and more: @escaping @Sendable (Database) throws -> Void
+    ) async throws {
+        try await inTurn { try await saveAlone(queue, session, more) }
+    }
+
+    private func saveAlone(
+        _ queue: QueueSnapshot, _ session: SessionID, _ more: @escaping @Sendable (Database) throws -> Void
+    ) async throws {
         let details: String
         do {
             details = String(
@@ -30,12 +39,12 @@ extension RouterStore {
         }
         var old = try await writtenQueue(session)
         do {
-            try await save(queue, session, over: old, details)
+            try await save(queue, session, over: old, details, more)
         } catch is Overtaken {
             forget(session)
             old = try await writtenQueue(session)
             do {
-                try await save(queue, session, over: old, details)
+                try await save(queue, session, over: old, details, more)
             } catch is Overtaken {
                 throw RouterError(
                     .storage, "could not save a queue: another router writes it all the time",
@@ -45,7 +54,8 @@ extension RouterStore {
     }
 
     private func save(
-        _ queue: QueueSnapshot, _ session: SessionID, over old: WrittenQueue, _ details: String
+        _ queue: QueueSnapshot, _ session: SessionID, over old: WrittenQueue, _ details: String,
+        _ more: @escaping @Sendable (Database) throws -> Void
     ) async throws {
         let delta = QueueDelta(from: old, to: queue)
         let name = session.rawValue
@@ -86,6 +96,7 @@ extension RouterStore {
             if delta.originalRows != old.originalRows {
                 try Self.saveOrder(delta.originalRows, isOriginal: true, name, db)
             }
+            try more(db)
             try Self.dropOldQueues(db)
             return stamp
         }

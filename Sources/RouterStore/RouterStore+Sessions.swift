@@ -6,6 +6,20 @@ extension RouterStore {
     // MARK: - Sessions
 
     public func saveSession(_ record: SessionRecord) async throws {
+        let writing = try writing(record)
+        try await write("save a session") { db in try writing(db) }
+    }
+
+    public func saveSession(_ record: SessionRecord, with queue: QueueSnapshot) async throws {
+        try await saveQueue(queue, session: record.session, and: try writing(record))
+    }
+
+    public func saveLastQueue(_ queue: QueueSnapshot, session: SessionID) async throws {
+        try await saveQueue(queue, session: session) { db in try Self.remove(session, db) }
+    }
+
+    /// What writes it, in a transaction.
+    private func writing(_ record: SessionRecord) throws -> @Sendable (Database) throws -> Void {
         let owner = ProcessIdentity.current.text
         let name = record.session.rawValue
         let details: String
@@ -14,12 +28,13 @@ extension RouterStore {
                 SessionDetails(
                     members: record.members, anchor: record.anchor, rate: record.rate, master: record.master,
                     silencedMaster: record.silencedMaster,
-                    played: record.played.map { Array($0.suffix(SessionRecord.maximumPlayed)) }), JSONEncoder())
+                    played: record.played.map { Array($0.suffix(SessionRecord.maximumPlayed)) }, clips: record.clips),
+                JSONEncoder())
         } catch {
             throw RouterError.storage(
                 StoreFault.content("a session has no JSON form"), doing: "save a session", path: file?.path)
         }
-        try await write("save a session") { db in
+        return { db in
             try db.execute(
                 sql: """
                     INSERT INTO session (id, item, positionTicks, playing, owner, details) VALUES (?, ?, ?, ?, ?, ?)
@@ -65,6 +80,7 @@ extension RouterStore {
                 record.master = details?.master
                 record.silencedMaster = details?.silencedMaster
                 record.played = details?.played
+                record.clips = details?.clips
                 return (record, row["owner"])
             }
         }
@@ -75,9 +91,11 @@ extension RouterStore {
     }
 
     public func removeSession(_ session: SessionID) async throws {
-        try await write("remove a session") { db in
-            try db.execute(sql: "DELETE FROM session WHERE id = ?", arguments: [session.rawValue])
-        }
+        try await write("remove a session") { db in try Self.remove(session, db) }
+    }
+
+    private static func remove(_ session: SessionID, _ db: Database) throws {
+        try db.execute(sql: "DELETE FROM session WHERE id = ?", arguments: [session.rawValue])
     }
 
     private static func text(_ value: some Encodable, _ encoder: JSONEncoder) throws -> String {
@@ -159,4 +177,5 @@ private struct SessionDetails: Codable {
     var master: Double?
     var silencedMaster: Double?
     var played: [ItemID]?
+    var clips: [MediaToken]?
 }

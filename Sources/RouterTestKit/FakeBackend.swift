@@ -20,6 +20,8 @@ public final class FakeProvider: RouteProvider {
         var pairings: [EndpointID: FakePairing] = [:]
         var unpaired: [(endpoint: Endpoint, credentials: DeviceCredentials?)] = []
         var credentials: [DeviceCredentials?] = []
+        var exclusive = false
+        var overlaps = 0
     }
 
     private let state = Mutex(State())
@@ -81,6 +83,12 @@ public final class FakeProvider: RouteProvider {
     public func refuseLoads(_ endpoint: Endpoint, with error: RouterError) {
         state.withLock { $0.loadRefusals[endpoint.id] = error }
     }
+
+    /// The devices take one connection at a time, and say that they are busy to a second one.
+    public func isExclusive() { state.withLock { $0.exclusive = true } }
+
+    /// How often a session was opened on a device where another one had not ended yet.
+    public var overlaps: Int { state.withLock { $0.overlaps } }
 
     /// The device takes connections again.
     public func accept(_ endpoint: Endpoint) { state.withLock { $0.refusals[endpoint.id] = nil } }
@@ -147,6 +155,11 @@ public final class FakeProvider: RouteProvider {
         state.withLock { $0.credentials.append(options.credentials) }
         if let gate = state.withLock({ $0.gates.removeValue(forKey: endpoint.id) }) { for await _ in gate {} }
         if let refusal = state.withLock({ $0.refusals[endpoint.id] }) { throw refusal }
+        let isTaken = sessions.contains { $0.descriptor.endpoint.id == endpoint.id && !$0.isClosed }
+        if isTaken, state.withLock({ $0.exclusive }) {
+            throw RouterError(.routeBusy, "\(endpoint.name) has another sender", scope: .route)
+        }
+        if isTaken { state.withLock { $0.overlaps += 1 } }
         let kept = options.rejoin == nil ? nil : state.withLock { $0.kept.removeValue(forKey: endpoint.id) }
         let session = FakeRouteSession(
             endpoint: endpoint, delivery: delivery, clock: clock, joining: kept, stores: state.withLock { $0.stores })
@@ -179,6 +192,9 @@ public final class FakeRouteSession: RouteSession {
     private let clock: any HostClock
     private let stores: Bool
     private let buttons = AsyncStream.makeStream(of: RemoteCommand.self)
+    private let closed = Mutex(false)
+    private let endGate = Mutex<AsyncStream<Void>?>(nil)
+    private let commandGate = Mutex<AsyncStream<Void>?>(nil)
 
     init(
         endpoint: Endpoint, delivery: MediaDelivery, clock: any HostClock, joining: RouteSessionUpdate? = nil,
@@ -205,6 +221,23 @@ public final class FakeRouteSession: RouteSession {
     // MARK: What a test says
 
     public func failLoads(with error: RouterError?) { loadError.withLock { $0 = error } }
+
+    /// Whether the connection is no more.
+    public var isClosed: Bool { closed.withLock { $0 } || latest.value.connection == .failed }
+
+    /// Whoever ends the session waits until what this gives is finished.
+    public func holdsEnd() -> AsyncStream<Void>.Continuation {
+        let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
+        endGate.withLock { $0 = gate }
+        return continuation
+    }
+
+    /// The next command is taken when what this gives is finished.
+    public func holdsCommand() -> AsyncStream<Void>.Continuation {
+        let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
+        commandGate.withLock { $0 = gate }
+        return continuation
+    }
 
     /// The device reports the end of what it plays.
     public func reachesEnd() {
@@ -305,6 +338,8 @@ public final class FakeRouteSession: RouteSession {
             $0.stopReason = nil
             $0.error = nil
             guard case .pull(let pull) = media else { return }
+            // What it said of the item before is not said of this one.
+            if $0.loaded != pull.token { $0.position = nil }
             $0.loaded = pull.token
             if hasQueue { $0.window = [WindowEntry(token: pull.token, url: pull.url)] }
         }
@@ -344,6 +379,11 @@ public final class FakeRouteSession: RouteSession {
 
     public func perform(_ command: RouteCommand) async throws -> CommandOutcome {
         calls.withLock { $0.append(.perform(command)) }
+        let gate = commandGate.withLock { gate in
+            defer { gate = nil }
+            return gate
+        }
+        if let gate { for await _ in gate {} }
         latest.update {
             switch command {
             case .play: $0.media = .playing
@@ -369,6 +409,8 @@ public final class FakeRouteSession: RouteSession {
 
     public func end(_ reason: EndReason) async {
         calls.withLock { $0.append(.end(reason)) }
+        if let gate = endGate.withLock({ $0 }) { for await _ in gate {} }
+        closed.withLock { $0 = true }
         latest.update { $0.connection = .ended }
         latest.finish()
     }

@@ -14,6 +14,8 @@ public final class FakeMedia: MediaPreparing {
         var feeds: [FakeFeed] = []
         var readySeconds: Double?
         var mixes = false
+        var feedGate: AsyncStream<Void>?
+        var awaited = false
     }
 
     private let state = Mutex(State())
@@ -52,6 +54,15 @@ public final class FakeMedia: MediaPreparing {
 
     /// Feeds made from now on let something be heard over them, two seconds after their beginning.
     public func mixes() { state.withLock { $0.mixes = true } }
+    /// The next feed is made when what this gives is finished.
+    public func holdsFeed() -> AsyncStream<Void>.Continuation {
+        let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
+        state.withLock { $0.feedGate = gate }
+        return continuation
+    }
+
+    /// Whether somebody waits for a feed that is held.
+    public var isFeedAwaited: Bool { state.withLock { $0.awaited } }
 
     public var published: [MediaToken] { state.withLock { $0.published } }
     public var withdrawn: [MediaToken] { state.withLock { $0.withdrawn } }
@@ -96,6 +107,12 @@ public final class FakeMedia: MediaPreparing {
     public static let feedItemLimit = 64
 
     public func feed(_ first: FeedItem, events: FeedEvents) async throws -> any AudioFeed {
+        let gate = state.withLock { state in
+            defer { state.feedGate = nil }
+            state.awaited = state.feedGate != nil
+            return state.feedGate
+        }
+        if let gate { for await _ in gate {} }
         var item: FeedItem? = first
         var frame: Int64 = 0
         for _ in 0..<Self.feedItemLimit {

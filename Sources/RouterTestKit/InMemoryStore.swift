@@ -18,6 +18,9 @@ public actor InMemoryStore: RouterStoring {
     private var paired: [(record: PairingRecord, credentials: DeviceCredentials)] = []
 
     private var failure: RouterError?
+    private var unreadable: Set<SessionID> = []
+    /// How often a session was left with a queue of another moment: after a crash they would contradict each other.
+    public private(set) var torn = 0
     /// How often a queue was to be written.
     public private(set) var queueWrites = 0
 
@@ -25,6 +28,13 @@ public actor InMemoryStore: RouterStoring {
 
     /// Queues and plays cannot be written from now on, as on a full disk; nil: they can again.
     public func refusesQueues(with error: RouterError?) { failure = error }
+
+    /// The queue of this session cannot be read from now on.
+    public func damagesQueue(of session: SessionID) { unreadable.insert(session) }
+
+    private func compare(_ session: SessionID) {
+        if let record = sessions[session], record.item != queues[session]?.current { torn += 1 }
+    }
 
     public func route(forAnyOf keys: [StrongKey]) -> RouteID? { keys.lazy.compactMap { self.aliases[$0] }.first }
     public func remember(route: RouteID, name: String, keys: [StrongKey]) {
@@ -40,8 +50,25 @@ public actor InMemoryStore: RouterStoring {
         queueWrites += 1
         if let failure { throw failure }
         queues[session] = queue
+        compare(session)
     }
-    public func queue(session: SessionID) -> QueueSnapshot? { queues[session] }
+    public func queue(session: SessionID) throws -> QueueSnapshot? {
+        if unreadable.contains(session) { throw RouterError(.storage, "could not read a queue: it is not understood") }
+        return queues[session]
+    }
+    public func saveSession(_ record: SessionRecord, with queue: QueueSnapshot) throws {
+        queueWrites += 1
+        if let failure { throw failure }
+        queues[record.session] = queue
+        sessions[record.session] = record
+        compare(record.session)
+    }
+    public func saveLastQueue(_ queue: QueueSnapshot, session: SessionID) throws {
+        queueWrites += 1
+        if let failure { throw failure }
+        queues[session] = queue
+        sessions[session] = nil
+    }
     public func keepQueue(_ queue: SavedQueue) { kept[queue.name] = queue }
     public func savedQueueNames() -> [String] { kept.keys.sorted() }
     public func savedQueue(_ name: String) -> SavedQueue? { kept[name] }
@@ -69,7 +96,10 @@ public actor InMemoryStore: RouterStoring {
             sessions[ending.session] == nil ? queues[ending.session].map { (ending, $0) } : nil
         }.prefix(limit).map { $0 }
     }
-    public func saveSession(_ record: SessionRecord) { sessions[record.session] = record }
+    public func saveSession(_ record: SessionRecord) {
+        sessions[record.session] = record
+        compare(record.session)
+    }
     public func sessionsToRejoin() -> [SessionRecord] { Array(sessions.values) }
     public func removeSession(_ session: SessionID) { sessions[session] = nil }
     public func saveMediaToken(_ record: MediaTokenRecord) { tokens[record.token] = record }

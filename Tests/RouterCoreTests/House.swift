@@ -54,11 +54,24 @@ struct House {
                 await engine.run()
                 return nil
             }
+            let events = await engine.events()
+            group.addTask {
+                for await event in events { Self.checkAnchor(event) }
+                return nil
+            }
             let result: Result<Value, any Error>
             do { result = .success(try await body(self)) } catch { result = .failure(error) }
             await engine.shutdown()
             return try result.get()
         }
+    }
+
+    /// A position is never that of another item than the one it is told with (`model.md` section 7).
+    private static func checkAnchor(_ event: RouterEvent) {
+        guard case .session(let snapshot) = event.body, let current = snapshot.queue.current,
+            let anchor = snapshot.anchor
+        else { return }
+        #expect(anchor.item == current, "the position is of another item")
     }
 
     func play(_ what: [String], in rooms: [String], via: ViaPreference = .auto) async throws -> SessionSnapshot {

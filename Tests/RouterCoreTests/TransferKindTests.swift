@@ -98,7 +98,7 @@ struct TransferKindTests {
             let after = try #require(await house.session())
             #expect(after.media == .playing)
             #expect(after.members.filter { $0.connection == .connected }.map(\.name) == ["Kitchen"])
-            #expect(try device("Bath", house).asked.contains(.end(.replaced)))
+            #expect(try device("Bath", house).asked == [.end(.stop)])
         }
     }
 

@@ -105,6 +105,29 @@ struct RouterStoreRoundTripTests {
         #expect(try await store.queue(session: first.session)?.items.count == 1)
     }
 
+    @Test("C4 a session is written with its queue, and goes with its last queue: both or neither")
+    func sessionWithQueue() async throws {
+        let store = try RouterStore.inMemory()
+        var session = record("se-1")
+        session.clips = [.random(), .random()]
+        let items = [item("01J", path: "/a"), item("01K", path: "/b")]
+        let queue = QueueSnapshot(version: 3, items: items, current: items[0].id)
+        try await store.saveSession(session, with: queue)
+        #expect(try await store.sessionsToRejoin() == [session])
+        #expect(try await store.queue(session: session.session) == queue)
+        // One that cannot be written takes its queue with it.
+        var bad = session
+        bad.rate = .nan
+        let next = QueueSnapshot(version: 4, items: items, current: items[1].id)
+        await #expect(throws: RouterError.self) { try await store.saveSession(bad, with: next) }
+        #expect(try await store.sessionsToRejoin() == [session])
+        #expect(try await store.queue(session: session.session) == queue)
+        let last = QueueSnapshot(version: 5, items: items, current: nil)
+        try await store.saveLastQueue(last, session: session.session)
+        #expect(try await store.sessionsToRejoin().isEmpty)
+        #expect(try await store.queue(session: session.session) == last)
+    }
+
     @Test("K3 media tokens come back, and go with their items")
     func tokens() async throws {
         let store = try RouterStore.inMemory()

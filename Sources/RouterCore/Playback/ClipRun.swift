@@ -25,6 +25,8 @@ struct ClipRoom: Sendable {
     var cut: AsyncStream<Void>
     /// Calls the session when nobody else does.
     var call: @Sendable (_ body: @escaping @Sendable (any RouteSession) async throws -> Void) async throws -> Void
+    /// Tells it how loud the clip is. A clip that is as loud as what played is better than none.
+    var tellVolume: @Sendable (VolumeState) async -> Void
 
     var push: PushRequirements? {
         if case .push(let requirements) = session.descriptor.delivery { requirements } else { nil }
@@ -147,10 +149,8 @@ struct ClipRun: Sendable {
         try await room.call { _ = try await $0.perform(.play(timeline, fromFrame: 0)) }
     }
 
-    /// A clip that is as loud as what played is better than none.
     private func setVolume(in room: ClipRoom) async {
-        guard let volume = room.volume else { return }
-        try? await room.call { try await $0.setVolume(volume) }
+        if let volume = room.volume { await room.tellVolume(volume) }
     }
 
     private func end(in room: ClipRoom) async -> Outcome {

@@ -142,9 +142,6 @@ struct VolumeEcho: Sendable, Equatable {
         confirmed = false
     }
 
-    /// Somebody else of ours sets it for a while: news of that is no turn of the knob.
-    mutating func lets(pass volume: VolumeState) { earlier.append(volume) }
-
     mutating func returned(at now: Int64) {
         underWay = max(0, underWay - 1)
         graceEnd = now + Self.graceNanoseconds

@@ -13,6 +13,8 @@ struct ParkedPlay: Sendable {
     var ownVolume: Bool
     /// What the rooms go back to.
     var volumes: [Int: VolumeState]
+    /// What they are told for the clip.
+    var clipVolumes: [Int: VolumeState] = [:]
     var run: Int?
     var version: Int
     /// Each ends the clip in one room.
@@ -20,6 +22,8 @@ struct ParkedPlay: Sendable {
     /// What a person has asked for meanwhile.
     var overruledBy: RemoteCommand?
     var waiting: [CheckedContinuation<Void, Never>] = []
+    /// Other announcements that wait for its end.
+    var next: [AsyncStream<Void>.Continuation] = []
 }
 
 /// Announcements over what plays: its rooms lend their connections, and take up after it what they played before.
@@ -48,34 +52,50 @@ extension PlaybackSession {
         members.filter { $0.takesPart && !$0.isOver && routes.contains($0.route) }.map(\.name)
     }
 
-    /// Stops what plays in these rooms at its place. Empty where nothing of it plays there any more.
+    /// Stops what plays in these rooms at its place. Empty where nothing of it plays there any more; nil while something
+    /// else is announced over it.
     ///
     /// - Parameter volume: how loud it is to be said; nil as loud as it is.
-    func park(
-        _ routes: Set<RouteID>, for title: String, volume: VolumePosition?
-    ) async -> [LentRoom] {
-        await serially {
-            guard started, !ended, !ending, announcement == nil, !playing(on: routes).isEmpty else { return [] }
-            let plays = mediaState != .paused
-            let whole = members.allSatisfy { !$0.alive || routes.contains($0.route) }
-            // What cannot be paused, as some live streams, is gone on with where it is by then.
-            if whole, plays { _ = try? await pause() }
-            let rooms = playing(on: routes)
-            guard !ended, !ending, !rooms.isEmpty else {
-                if !ended, !ending, whole, plays { _ = try? await resume() }
-                return []
-            }
-            var volumes: [Int: VolumeState] = [:]
-            for index in rooms { volumes[index] = members[index].volume }
-            announcement = ParkedPlay(
-                title: title, rooms: rooms, whole: whole, plays: plays, ownVolume: volume != nil, volumes: volumes,
-                run: run?.number, version: queue.version)
-            let lent = rooms.compactMap { lend($0, volume) }
-            announcement?.cuts = lent.map(\.cut)
-            await publish()
-            return lent
-        }
+    func park(_ routes: Set<RouteID>, for clip: Clip, volume: VolumePosition?) async -> [LentRoom]? {
+        await serially { announcement == nil ? await parkAlone(routes, for: clip, volume: volume) : nil }
     }
+
+    /// Returns when nothing is announced over it, or when cancelled.
+    func announcementPasses() async {
+        guard announcement != nil else { return }
+        let (over, continuation) = AsyncStream.makeStream(of: Void.self)
+        announcement?.next.append(continuation)
+        for await _ in over {}
+    }
+
+    private func parkAlone(
+        _ routes: Set<RouteID>, for clip: Clip, volume: VolumePosition?
+    ) async -> [LentRoom] {
+        guard started, !ended, !ending, !playing(on: routes).isEmpty else { return [] }
+        let plays = mediaState != .paused
+        let whole = members.allSatisfy { !$0.alive || routes.contains($0.route) }
+        // What cannot be paused, as some live streams, is gone on with where it is by then.
+        if whole, plays { _ = try? await pause() }
+        let rooms = playing(on: routes)
+        guard !ended, !ending, !rooms.isEmpty else {
+            if !ended, !ending, whole, plays { _ = try? await resume() }
+            return []
+        }
+        var volumes: [Int: VolumeState] = [:]
+        for index in rooms { volumes[index] = members[index].volume }
+        announcement = ParkedPlay(
+            title: clip.title, rooms: rooms, whole: whole, plays: plays, ownVolume: volume != nil, volumes: volumes,
+            run: run?.number, version: queue.version)
+        let lent = rooms.compactMap { lend($0, volume) }
+        announcement?.cuts = lent.map(\.cut)
+        clips = clips.suffix(Self.knownClips - 1) + [clip.token]
+        await publish()
+        // A process that is killed from here on leaves the clip on devices that fetch, and the next one is to know it.
+        if rooms.contains(where: { members[$0].pull != nil }) { await remember() }
+        return lent
+    }
+
+    private static let knownClips = 4
 
     private func playing(on routes: Set<RouteID>) -> [Int] {
         members.indices.filter { members[$0].alive && routes.contains(members[$0].route) }
@@ -93,14 +113,30 @@ extension PlaybackSession {
         let target = volume.flatMap { wanted in
             members[index].volumeCanBeSet ? VolumeState(level: limit.map { min($0, wanted) } ?? wanted) : nil
         }
-        if let target { members[index].echo.lets(pass: target) }
+        announcement?.clipVolumes[index] = target
         return LentRoom(
             index: index, route: members[index].route,
             room: ClipRoom(
                 name: members[index].name, session: session, offsetNanoseconds: members[index].offsetNanoseconds,
                 volume: target, updates: updates, cut: cut,
-                call: { [self] body in try await call(index, session) { try await body($0) } }),
+                call: { [self] body in try await call(index, session) { try await body($0) } },
+                tellVolume: { [self] volume in await tellClipVolume(volume, to: index, session) }),
             cut: cutting)
+    }
+
+    /// What is said back of it is no turn of the knob.
+    private func tellClipVolume(_ volume: VolumeState, to index: Int, _ session: any RouteSession) async {
+        guard members[index].isLent else { return }
+        let generation = members[index].generation
+        members[index].echo.writes(volume, after: members[index].volume)
+        try? await call(index, session) { try await $0.setVolume(volume) }
+        if members[index].generation == generation { members[index].echo.returned(at: clock.now()) }
+    }
+
+    /// Whether a room says how loud the clip is that is announced there, however late it says so.
+    func isOfClip(_ volume: VolumeState, step: Double, in index: Int) -> Bool {
+        guard members[index].isLent, let clip = announcement?.clipVolumes[index] else { return false }
+        return clip.muted == volume.muted && abs(clip.level.value - volume.level.value) <= step + 1e-9
     }
 
     // MARK: A person's word meanwhile
@@ -154,9 +190,12 @@ extension PlaybackSession {
                 members[index].clipNews = nil
             }
             let waiting = announcement?.waiting ?? []
+            let next = announcement?.next ?? []
             announcement = nil
             for continuation in waiting { continuation.resume() }
+            for continuation in next { continuation.finish() }
             if !ended, !ending {
+                await keepLimits()
                 await publish()
                 await remember()
                 fillWindows()
@@ -171,7 +210,9 @@ extension PlaybackSession {
     ) -> (restored: AnnounceReport.RoomReport.Restored, error: RouterError?) {
         if ended || ending { return (stopReason == .finished ? .nothing : .overruled, nil) }
         switch members[index].phase {
-        case .left, .finished: return (.overruled, nil)
+        case .left: return (.overruled, nil)
+        // The queue came to its end meanwhile.
+        case .finished: return (.nothing, nil)
         case .failed, .suspended: return (.failed, members[index].error ?? members[index].lostBy)
         default: break
         }
@@ -224,6 +265,10 @@ extension PlaybackSession {
             }
         }
         guard !ended, !rooms.isEmpty else { return }
+        if isPlayedOut(besides: rooms) {
+            for index in rooms { members[index].phase = .finished }
+            return
+        }
         guard parked.whole, !members.contains(where: \.alive), let item = queue.item(queue.current) else {
             // The others have gone on: these come in where they are.
             for index in rooms { await load(index) }
@@ -240,6 +285,14 @@ extension PlaybackSession {
                 await loadFailed(index, error)
             }
         }
+    }
+
+    /// Whether the other rooms have heard the queue to its end, and nothing is left that these could come in to.
+    private func isPlayedOut(besides rooms: [Int]) -> Bool {
+        let others = members.indices.filter { !rooms.contains($0) && members[$0].takesPart }
+        return others.contains { members[$0].phase == .finished || members[$0].itemEnded }
+            && others.allSatisfy { members[$0].isOver || (members[$0].alive && members[$0].itemEnded) }
+            && (hasGivenUp || queue.item(after: queue.current) == nil)
     }
 
     private func take(

@@ -231,6 +231,14 @@ extension PlaybackSession {
             return ended ? .superseded : .succeeded
         }
         jobs.add { [self] in await learnFacts(of: item.id) }
+        isRestarting = true
+        defer { isRestarting = false }
+        if anchor?.item != item.id {
+            // Who looks while it is being decoded is not to see the place of the item before.
+            anchor = PlaybackAnchor(
+                item: item.id, time: start, instant: clock.now(), rate: 0, quality: .estimated,
+                duration: item.metadata.duration)
+        }
         run = try await makeRun(item, start: start)
         // Fetching rooms first, held: they begin with the timeline.
         for index in alivePull {
@@ -252,6 +260,7 @@ extension PlaybackSession {
             playWithTimeline(alivePull)
         }
         guard !ended else { return .superseded }
+        isRestarting = false
         if !paused { mediaState = .playing }
         await publish()
         await remember()

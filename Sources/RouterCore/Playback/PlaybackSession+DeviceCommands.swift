@@ -8,7 +8,8 @@ extension PlaybackSession {
     func obey(_ index: Int, _ session: any RouteSession, generation: Int) async {
         for await command in session.deviceCommands() {
             guard members[index].generation == generation, !ended, !ending else { return }
-            guard members[index].alive, members[index].deviceCommands.add(command, at: clock.now()),
+            guard members[index].alive || members[index].isLent,
+                members[index].deviceCommands.add(command, at: clock.now()),
                 !members[index].obeying
             else { continue }
             members[index].obeying = true
@@ -63,7 +64,13 @@ extension PlaybackSession {
 
     /// Whether a device only says back what it was told: half of its step is nobody's turn of a knob.
     private func isEcho(_ command: RemoteCommand, of index: Int) -> Bool {
-        guard let volume = members[index].volume else { return false }
+        // While something is announced there it may be that of the clip, too.
+        [members[index].volume, announcement?.clipVolumes[index]].compactMap(\.self).contains { volume in
+            isEcho(command, of: volume, index)
+        }
+    }
+
+    private func isEcho(_ command: RemoteCommand, of volume: VolumeState, _ index: Int) -> Bool {
         switch command {
         case .setVolume(let level, _):
             let step = members[index].session?.descriptor.volume.step ?? 0.01

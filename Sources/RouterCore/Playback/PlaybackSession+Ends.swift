@@ -36,10 +36,23 @@ extension PlaybackSession {
             playLog.ends(end.item)
             consecutiveFailures = 0
             guard let next = queue.item(after: end.item) else {
+                guard !members.contains(where: { $0.phase == .held }) else { return await standStill() }
                 queue.select(nil)
                 return await finish(.finished)
             }
             await playPull(next, at: next.start)
         }
+    }
+
+    /// While something is announced in other rooms the session goes on: see `unpark`.
+    private func standStill() async {
+        let rooms = alivePull
+        for index in rooms { members[index].itemEnded = true }
+        let now = clock.now()
+        if let place = anchor?.position(at: now) { anchor?.time = place }
+        anchor?.instant = now
+        anchor?.rate = 0
+        await eachTolerant(rooms) { _, session in try await session.perform(.stop) }
+        await publish()
     }
 }

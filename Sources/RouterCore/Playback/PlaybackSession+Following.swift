@@ -73,7 +73,11 @@ extension PlaybackSession {
     private func apply(_ update: RouteSessionUpdate, after before: RouteSessionUpdate, to index: Int) async {
         if members[index].joining { transferNews?.yield() }
         members[index].clipNews?.yield(update)
-        guard members[index].phase != .held, !members[index].joining else { return }
+        guard members[index].phase != .held, !members[index].joining else {
+            // Who turns the knob while something is announced means what comes after that, too.
+            if members[index].isLent, let volume = update.volume { await heardVolume(volume, of: index) }
+            return
+        }
         if let volume = update.volume { await heardVolume(volume, of: index) }
         switch update.connection {
         case .failed:
@@ -148,11 +152,22 @@ extension PlaybackSession {
         default: break
         }
         guard let position = update.position else { return }
+        let isKnown = position == lastReport
+        lastReport = position
         let duration = position.duration ?? queue.item(item)?.metadata.duration
         let reported = PlaybackAnchor(
             item: item, time: position.time, instant: position.instant,
             rate: update.media == .playing ? position.rate : 0, quality: .deviceReported, duration: duration)
         guard !isStale(reported) else { return }
+        if isKnown, let anchor, anchor.item == item, anchor.quality == .deviceReported {
+            // The same report in another state: it stands where it has come to, or goes on from there.
+            guard anchor.rate != reported.rate else { return }
+            let now = clock.now()
+            self.anchor?.time = anchor.position(at: now)
+            self.anchor?.instant = now
+            self.anchor?.rate = reported.rate
+            return
+        }
         if let anchor, anchor.item == item, anchor.rate == reported.rate, anchor.duration == reported.duration,
             anchor.quality != .estimated
         {
@@ -203,6 +218,8 @@ extension PlaybackSession {
                 return await tryAgain(same, at: place)
             }
             guard !ended else { return }
+            // While something is announced in other rooms this is not its end: see `unpark`.
+            if hasGivenUp || queue.item(after: item) == nil, members.contains(where: { $0.phase == .held }) { return }
             if failures.halted { return await finish(.error) }
             if consecutiveFailures >= consecutiveFailureLimit {
                 await notice(

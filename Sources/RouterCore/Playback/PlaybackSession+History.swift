@@ -15,7 +15,7 @@ extension PlaybackSession {
     func keepHistory() {
         let item = anchor?.item ?? queue.current
         let steps = playLog.follow(
-            item, anchor, plays: started && mediaState == .playing && item == queue.current,
+            item, anchor, plays: started && mediaState == .playing && item == queue.current && !isRestarting,
             stopped: ended ? stopReason ?? .cancelled : nil, now: clock.now())
         for case .end(let play, let reason) in steps {
             lastEnd = ItemEnd(item: play.item, play: play.number, reason: reason)

@@ -8,7 +8,14 @@ extension PlaybackSession {
 
     /// Opens these rooms and has them play what the others play, from the frame on that is heard by then. Rooms that fail
     /// say so in their members; throws the first one's error where all do, and then none of them is part of the session.
-    func join(_ wanted: [Member]) async throws {
+    ///
+    /// - Parameters:
+    ///   - orNone: throws also where one of them cannot be connected to.
+    ///   - taking: has other sessions of ours give up these rooms. Not before they are connected here, or busy there: one
+    ///     that does not answer is left to whoever has it.
+    func join(
+        _ wanted: [Member], orNone: Bool = false, taking: @escaping @Sendable (Set<RouteID>) async -> Void
+    ) async throws {
         let first = members.count
         let joined = first..<(first + wanted.count)
         let known = Set(wanted.map(\.route))
@@ -17,11 +24,19 @@ extension PlaybackSession {
             leave(index)
         }
         members += wanted
+        comingIn.formUnion(joined)
+        defer { comingIn.subtract(joined) }
         await publish()
         // Commands go on meanwhile: a device may take its time to connect.
         await withDiscardingTaskGroup { group in
-            for index in joined { group.addTask { await self.open(index) } }
+            for index in joined {
+                let route = members[index].route
+                group.addTask { await self.open(index) { await taking([route]) } }
+            }
         }
+        let connected = joined.filter { members[$0].phase == .open }
+        if orNone, connected.count < joined.count { throw await refused(joined) }
+        await taking(Set(connected.map { members[$0].route }))
         try await serially {
             if !ended, !ending { await bringIn(joined) }
             let isIn = joined.contains { members[$0].phase == .playing || members[$0].phase == .finished }
@@ -135,6 +150,7 @@ extension PlaybackSession {
                 Set(members.indices.filter { members[$0].takesPart && routes.contains(members[$0].route) }),
                 ending: .replaced)
         }
+        if ended || ending { await itsEnd() }
     }
 
     private func leave(_ indices: Set<Int>, ending reason: EndReason) async {

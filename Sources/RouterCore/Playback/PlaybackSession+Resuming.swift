@@ -190,7 +190,10 @@ extension PlaybackSession {
         // It keeps nothing of ours.
         guard members[index].push == nil else { return await load(index) }
         var known = first.loaded.flatMap { item(of: $0) }.flatMap { queue.item($0) }
-        if known == nil, let token = first.loaded { known = await foreign(token, in: first, of: index) }
+        // A clip that was announced there is no other sender's item.
+        if known == nil, let token = first.loaded, !clips.contains(token) {
+            known = await foreign(token, in: first, of: index)
+        }
         let servedElsewhere = isServedAnyhow ? false : await isServedElsewhere(known, as: first, in: index)
         if let token = first.loaded, !cutOff, !servedElsewhere, let item = known {
             members[index].phase = .playing
@@ -275,6 +278,7 @@ extension PlaybackSession {
     func startAgain(_ record: SessionRecord, tokens known: [ItemID: MediaToken]) async throws {
         tokens = known
         mediaState = record.playing ? .playing : .paused
+        clips = record.clips ?? []
         takeAnchor(record)
         queue.recall(record.played ?? [])
         takeVolumes(record)
@@ -312,8 +316,10 @@ extension PlaybackSession {
     private func takeAnchor(_ record: SessionRecord) {
         guard let item = queue.item(queue.current) else { return }
         let now = clock.now()
+        // A place in another item is not one in this.
+        let position = record.item == item.id ? record.position : item.start
         let saved = PlaybackAnchor(
-            item: item.id, time: record.position, instant: now, rate: record.playing ? record.rate : 0,
+            item: item.id, time: position, instant: now, rate: record.playing ? record.rate : 0,
             quality: .estimated, duration: item.metadata.duration)
         // What had just been begun is heard a lead later, and the next process may be there before that.
         guard let old = record.anchor, old.item == item.id, old.instant <= now + futureAnchorNanoseconds else {
@@ -324,7 +330,7 @@ extension PlaybackSession {
         let isOver = old.duration.map { old.time + elapsed >= $0 } ?? true
         // Where nothing went on by itself, what was heard last is near what was written last.
         let goesOn = members.contains { $0.endpoint?.capabilities.has(.continuesWithoutSender) ?? false }
-        let written = old.instant + Int64(Double((record.position - old.time).nanoseconds) / max(old.rate, 0.5))
+        let written = old.instant + Int64(Double((position - old.time).nanoseconds) / max(old.rate, 0.5))
         anchor = isOver || (!goesOn && old.rate != 0 && now - written > beatNanoseconds) ? saved : old
         anchor?.quality = .estimated
     }

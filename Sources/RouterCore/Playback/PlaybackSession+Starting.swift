@@ -55,17 +55,19 @@ extension PlaybackSession {
         let (ready, continuation) = AsyncStream.makeStream(of: Void.self)
         let clock = clock
         let patience = clock.now() + openPatienceNanoseconds
+        var remaining = 0
         for index in indices {
-            jobs.add { [self] in
+            let isTaken = jobs.add { [self] in
                 await loadPull(index, at: start, autoplay: false)
                 if case .terminated = continuation.yield() { await catchUp(index) }
             }
+            if isTaken { remaining += 1 }
         }
+        guard remaining > 0 else { return }
         jobs.add {
             try? await clock.sleep(until: patience)
             continuation.finish()
         }
-        var remaining = indices.count
         for await _ in ready {
             remaining -= 1
             if remaining == 0 { break }

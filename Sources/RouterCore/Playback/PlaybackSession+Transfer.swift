@@ -132,7 +132,8 @@ extension PlaybackSession {
         let live = (try? await environment.media.facts(item.source))?.live ?? false
         let stored = await stored(item, for: targets)
         var before = Before(
-            sources: members.indices.filter { members[$0].alive }, plays: mediaState != .paused, position: .zero,
+            sources: members.indices.filter { members[$0].alive && !comingIn.contains($0) },
+            plays: mediaState != .paused, position: .zero,
             item: item, run: nil, anchor: nil, rate: rate, firstTarget: members.count)
         do {
             // What cannot be paused, as some live streams, plays on until it is heard in the new rooms.
@@ -157,6 +158,8 @@ extension PlaybackSession {
         before.anchor = anchor
         before.run = run
         hold(before.sources)
+        // A room may have begun to join since this was asked for.
+        before.firstTarget = members.count
         join(targets)
         let joined = before.firstTarget..<members.count
         do {
@@ -290,10 +293,11 @@ extension PlaybackSession {
         let (news, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         transferNews = continuation
         defer { transferNews = nil }
-        jobs.add {
+        let isTaken = jobs.add {
             try? await clock.sleep(until: until)
             continuation.finish()
         }
+        if !isTaken { continuation.finish() }
         for await _ in news { try failure(of: joined) }
         try failure(of: joined)
     }
@@ -302,7 +306,8 @@ extension PlaybackSession {
 
     private func commit(_ joined: Range<Int>, _ before: Before) async {
         var old: [(any RouteSession, EndReason)] = []
-        for index in 0..<joined.lowerBound where members[index].phase != .left {
+        // One that is about to join joins them here.
+        for index in 0..<joined.lowerBound where members[index].phase != .left && !comingIn.contains(index) {
             if members[index].phase == .suspended {
                 await notice(
                     .warning, "\(members[index].name) cannot be reached just now, and may play on",

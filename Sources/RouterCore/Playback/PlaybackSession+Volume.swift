@@ -414,9 +414,11 @@ extension PlaybackSession {
         case .wait(let instant?): return lookAgain(index, at: instant)
         case .foreign: break
         }
+        guard !isOfClip(volume, step: step, in: index) else { return }
         let before = members[index].volume
         guard before != volume || volumes.trims[index] == nil else { return }
         members[index].volume = volume
+        if members[index].isLent { announcement?.volumes[index] = volume }
         if before?.level != volume.level || volumes.trims[index] == nil {
             if started, before != nil { outsideFade.insert(index) }
             volumes.set(volume.level, of: index)
@@ -436,8 +438,9 @@ extension PlaybackSession {
     }
 
     private func heardLater(_ index: Int, generation: Int) async {
-        guard !ended, members[index].generation == generation, members[index].alive,
-            let volume = members[index].latest.volume, volume != members[index].volume
+        guard !ended, members[index].generation == generation,
+            members[index].alive || members[index].isLent, let volume = members[index].latest.volume,
+            volume != members[index].volume
         else { return }
         await heardVolume(volume, of: index)
         await publish()

@@ -40,6 +40,17 @@ actor PlaybackSession {
     var ended = false
     /// What plays goes on without us.
     var left = false
+    /// `finish` is through: the devices are free.
+    private var isOver = false
+    private var awaitingEnd: [CheckedContinuation<Void, Never>] = []
+    /// Rooms that `join` is about to bring in.
+    var comingIn: Set<Int> = []
+    /// What was announced over it of late.
+    var clips: [MediaToken] = []
+    /// What the first fetching room reported last.
+    var lastReport: ReportedPosition?
+    /// Another place or item is being decoded, and not heard yet.
+    var isRestarting = false
     var started = false
     var firstStart: MediaTime
     /// When the last room that played was lost.
@@ -101,9 +112,9 @@ actor PlaybackSession {
         }
         let members = members.filter(\.takesPart)
         let connection: ConnectionState =
-            if ended {
+            if isOver {
                 members.allSatisfy { $0.phase == .failed } ? .failed : .ended
-            } else if ending {
+            } else if ending || ended {
                 .ending
             } else if members.contains(where: { $0.alive || $0.phase == .held }) {
                 .connected
@@ -172,8 +183,7 @@ actor PlaybackSession {
     }
 
     private func startAlone() async throws {
-        // It may have given way to another one before it began.
-        guard !ended else { throw startError() }
+        guard !ended, !ending else { throw startError() }
         mediaState = .loading
         let likelyPush = members.contains { member in
             member.candidates.first?.endpoint.capabilities.has(.playAudioStream) ?? false
@@ -181,6 +191,7 @@ actor PlaybackSession {
         if likelyPush, let item = queue.item(queue.current) {
             // Decoding begins while the rooms are still being connected.
             run = try await makeRun(item, start: firstStart)
+            guard !ended, !ending else { throw startError() }
         }
         if let current = queue.current { jobs.add { [self] in await learnFacts(of: current) } }
         await publish()
@@ -223,6 +234,7 @@ actor PlaybackSession {
             }
             guard !hasGivenUp, let next = queue.item(after: current) else { return }
             queue.select(next.id)
+            if anchor?.item != next.id { anchor = nil }
             await beginFirst(at: next.start)
         }
     }
@@ -267,20 +279,22 @@ actor PlaybackSession {
         // The jobs of one that has ended are dropped, and none of them would tell that it is through.
         guard !ended else { return }
         let (opened, continuation) = AsyncStream.makeStream(of: Void.self)
+        var remaining = 0
         for index in members.indices {
-            jobs.add { [self] in
+            let isTaken = jobs.add { [self] in
                 await open(index)
                 continuation.yield()
                 await joinIfLate(index)
             }
+            if isTaken { remaining += 1 }
         }
+        guard remaining > 0 else { return }
         let patience = clock.now() + openPatienceNanoseconds
         let clock = clock
         jobs.add {
             try? await clock.sleep(until: patience)
             continuation.finish()
         }
-        var remaining = members.count
         for await _ in opened {
             remaining -= 1
             // Waiting goes on only while there is a room that could still make it.
@@ -305,9 +319,13 @@ actor PlaybackSession {
     }
 
     /// Tries a room's endpoints in order until one opens.
-    func open(_ index: Int) async {
+    ///
+    /// - Parameter makingRoom: has others of ours give up the room, should its device be busy: it may be so with them.
+    func open(_ index: Int, makingRoom: (@Sendable () async -> Void)? = nil) async {
+        var makingRoom = makingRoom
         while !members[index].candidates.isEmpty, !ended {
-            let endpoint = await environment.current(members[index].candidates.removeFirst().endpoint)
+            let candidate = members[index].candidates.removeFirst()
+            let endpoint = await environment.current(candidate.endpoint)
             members[index].phase = .opening
             members[index].generation += 1
             await publish()
@@ -323,7 +341,14 @@ actor PlaybackSession {
                 await publish()
                 return
             } catch {
-                await endpointFailed(index, endpoint, RouterError(wrapping: error))
+                let error = RouterError(wrapping: error)
+                if error.code == .routeBusy, let makeRoom = makingRoom {
+                    makingRoom = nil
+                    await makeRoom()
+                    members[index].candidates.insert(candidate, at: 0)
+                    continue
+                }
+                await endpointFailed(index, endpoint, error)
             }
         }
     }
@@ -407,8 +432,7 @@ actor PlaybackSession {
         }
         var record = SessionRecord(
             session: id, routes: members.map(\.route), item: queue.current,
-            position: anchor?.position(at: clock.now()) ?? .zero,
-            playing: mediaState == .playing || announcement?.plays ?? false, rejoin: rejoin,
+            position: place, playing: mediaState == .playing || announcement?.plays ?? false, rejoin: rejoin,
             members: zip(shown, members).map { index, member in
                 SessionRecord.Member(
                     route: member.route, name: member.name, room: member.room,
@@ -419,16 +443,21 @@ actor PlaybackSession {
         record.master = volumes.trims.isEmpty ? nil : volumes.master
         record.silencedMaster = volumes.silenced
         record.played = played
+        record.clips = clips.isEmpty ? nil : clips
         do {
-            try await store.saveQueue(queue, session: id)
-            guard !ended else { return }
-            try await store.saveSession(record)
+            try await store.saveSession(record, with: queue)
             // It may have ended meanwhile, and what was written last would bring it back.
             if ended, !left { try await store.removeSession(id) }
         } catch {
             return await tellStorageFailure(RouterError(wrapping: error))
         }
         await notePlace()
+    }
+
+    /// Where the current item is; its beginning, where nothing else is known.
+    private var place: MediaTime {
+        guard let anchor, anchor.item == queue.current else { return queue.item(queue.current)?.start ?? .zero }
+        return anchor.position(at: clock.now())
     }
 
     /// Playing goes on without: the person is told once.
@@ -448,9 +477,17 @@ actor PlaybackSession {
         }
     }
 
-    /// Another session takes over these routes; the rooms that it does not take are stopped.
+    /// Another session takes over these routes; the rooms that it does not take are stopped. They are free when this
+    /// returns, also where an end was under way.
     func giveWay(to routes: Set<RouteID>) async {
         await end(.replaced, leaving: false) { routes.contains($0.route) ? .replaced : .stop }
+        await itsEnd()
+    }
+
+    /// Returns when an end that is under way is through.
+    func itsEnd() async {
+        guard !isOver else { return }
+        await withCheckedContinuation { awaitingEnd.append($0) }
     }
 
     private func end(_ reason: StopReason, leaving: Bool, _ each: (Member) -> EndReason) async {
@@ -496,7 +533,11 @@ actor PlaybackSession {
         keepHistory()
         await writeHistory()
         do {
-            try await environment.store.saveQueue(queue.snapshot, session: id)
+            if leaving {
+                try await environment.store.saveQueue(queue.snapshot, session: id)
+            } else {
+                try await environment.store.saveLastQueue(queue.snapshot, session: id)
+            }
         } catch {
             await tellStorageFailure(RouterError(wrapping: error))
         }
@@ -508,8 +549,11 @@ actor PlaybackSession {
             // A part of another session's play is no session that people had.
             if environment.keepsHistory { try? await environment.store.saveEnding(ending(reason)) }
         }
+        isOver = true
         await publish()
         jobs.finish()
+        for waiting in awaitingEnd { waiting.resume() }
+        awaitingEnd = []
     }
 }
 

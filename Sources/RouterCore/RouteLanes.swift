@@ -1,0 +1,57 @@
+import RouteModel
+
+/// Lets one caller at a time begin something on a route, in the order they came; who wants other routes does not wait.
+/// Part of an actor's state, not to be shared.
+struct RouteLanes {
+    private var callers: [(number: Int, routes: Set<RouteID>)] = []
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private var entered = 0
+
+    mutating func enter(_ routes: Set<RouteID>) -> Int {
+        entered += 1
+        callers.append((entered, routes))
+        return entered
+    }
+
+    /// Whether nobody who came before wants one of the same routes; else it waits with `wait`, and looks again.
+    func mayGoOn(_ number: Int) -> Bool {
+        guard let mine = callers.first(where: { $0.number == number }) else { return true }
+        return callers.allSatisfy { $0.number >= number || $0.routes.isDisjoint(with: mine.routes) }
+    }
+
+    mutating func wait(_ continuation: CheckedContinuation<Void, Never>) { waiting.append(continuation) }
+
+    mutating func leave(_ number: Int) {
+        callers.removeAll { $0.number == number }
+        let woken = waiting
+        waiting = []
+        for continuation in woken { continuation.resume() }
+    }
+}
+
+extension RouterEngine {
+    /// Does `body` while nobody else begins anything on these routes.
+    func inLane<Value: Sendable>(
+        of routes: Set<RouteID>, _ body: () async throws -> Value
+    ) async rethrows -> Value {
+        let number = routeLanes.enter(routes)
+        while !routeLanes.mayGoOn(number) { await withCheckedContinuation { routeLanes.wait($0) } }
+        defer { routeLanes.leave(number) }
+        return try await body()
+    }
+
+    /// Has what plays on these routes give way, and then does `body`, which begins something there: two who do so at the
+    /// same time do it one after the other, or both would find the routes free.
+    func takeOver<Value: Sendable>(
+        _ routes: Set<RouteID>, _ body: () async throws -> Value
+    ) async rethrows -> Value {
+        try await inLane(of: routes) {
+            await release(routes)
+            return try await body()
+        }
+    }
+
+    static var isEnding: RouterError {
+        RouterError(.cancelled, "router is ending", hint: "Start it again", scope: .command)
+    }
+}
