@@ -11,6 +11,8 @@ struct PlayQueue: Sendable {
     private(set) var version = 1
     private(set) var repeatMode = RepeatMode.off
     private(set) var failurePolicy: FailurePolicy?
+    /// Another sender plays something else by now: no item is shown as current, and its place is kept.
+    private(set) var isInterrupted = false
     /// The order without shuffle, while shuffled.
     private(set) var unshuffled: UnshuffledOrder?
     private(set) var shuffleSeed: UInt32?
@@ -70,11 +72,13 @@ struct PlayQueue: Sendable {
 
     var snapshot: QueueSnapshot {
         QueueSnapshot(
-            version: version, items: items, current: current, repeatMode: repeatMode, original: unshuffled?.ids,
+            version: version, items: items, current: shown, repeatMode: repeatMode, original: unshuffled?.ids,
             failurePolicy: failurePolicy, shuffleSeed: shuffleSeed)
     }
 
     var isShuffled: Bool { unshuffled != nil }
+
+    private var shown: ItemID? { isInterrupted ? nil : current }
 
     /// How it came from an earlier version to what it is; nil where that is not known any more.
     func changes(since base: Int) -> [QueueChange]? { log.changes(since: base, now: version) }
@@ -135,7 +139,13 @@ struct PlayQueue: Sendable {
             if played.count > Self.playedLimit { played.removeFirst(played.count - Self.playedLimit) }
         }
         current = id
-        commit([.current(id)])
+        commit([.current(shown)])
+    }
+
+    mutating func interrupt(_ isInterrupted: Bool) {
+        guard isInterrupted != self.isInterrupted else { return }
+        self.isInterrupted = isInterrupted
+        if current != nil { commit([.current(shown)]) }
     }
 
     /// Makes what was played before the current item the current one: from there `previous` leads on back.
@@ -269,7 +279,7 @@ struct PlayQueue: Sendable {
         keepOrder()
         let moved = drop(gone)
         guard commit(weight: gone.count) else { return }
-        let now: [QueueChange] = moved ? [.current(current)] : []
+        let now: [QueueChange] = moved ? [.current(shown)] : []
         log.append([.remove(gone.map(\.id))] + originalChange + now, version: version)
     }
 
@@ -279,7 +289,8 @@ struct PlayQueue: Sendable {
         if let item = item(current), let place = items.place(of: item) {
             let identities = Set(gone.map(\.identity))
             if identities.contains(item.identity) {
-                current = items[place...].first { !identities.contains($0.identity) && $0.failure == nil }?.id
+                let round = repeatMode == .all ? items[..<place] : []
+                current = (items[place...] + round).first { !identities.contains($0.identity) && $0.failure == nil }?.id
             }
         }
         items.remove(all: gone)
@@ -338,7 +349,7 @@ struct PlayQueue: Sendable {
         if past.count > Self.undoDepth { past.removeFirst() }
         let count = items.count - new.count
         guard commit(weight: lost.count + new.count + entries.count) else { return true }
-        let now: [QueueChange] = moved ? [.current(current)] : []
+        let now: [QueueChange] = moved ? [.current(shown)] : []
         log.append(
             [.remove(lost.map(\.id)), .insert(new, at: count), .move(entries.map(\.id), to: place)] + originalChange
                 + now, version: version)

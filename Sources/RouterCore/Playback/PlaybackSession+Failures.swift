@@ -56,8 +56,16 @@ extension PlaybackSession {
         failures.again[item] = nil
     }
 
-    /// With nothing but failures behind it, a queue that is through has failed; so has one that a failure stopped.
+    /// With nothing but failures behind it, a queue that is through has failed; so has one that failures stopped.
     var queueStopReason: StopReason {
-        failures.halted || queue.items.allSatisfy { $0.failure != nil } ? .error : .finished
+        hasGivenUp || queue.items.allSatisfy { $0.failure != nil } ? .error : .finished
+    }
+
+    /// Says why nothing more is begun, where that is by too many failures in a row.
+    func tellGivenUp() async {
+        guard !failures.halted, consecutiveFailures >= consecutiveFailureLimit else { return }
+        await notice(
+            .error, "stopped after \(consecutiveFailures) items in a row that did not play",
+            hint: "Check that the receiver plays this kind of file")
     }
 }

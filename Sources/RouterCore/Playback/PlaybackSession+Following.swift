@@ -200,18 +200,17 @@ extension PlaybackSession {
                 return await tryAgain(same, at: place)
             }
             guard !ended else { return }
-            if failures.halted { return await finish(.error) }
-            if consecutiveFailures >= consecutiveFailureLimit {
-                await notice(
-                    .error, "stopped after \(consecutiveFailures) items in a row that did not play",
-                    hint: "Check that the receiver plays this kind of file")
+            if hasGivenUp {
+                await tellGivenUp()
                 return await finish(.error)
             }
             guard let next = queue.item(after: item) else {
                 for index in alivePull { members[index].phase = .finished }
                 return await finish(queueStopReason)
             }
-            await playPull(next, at: next.start, where: { $0.itemEnded || $0.loaded?.item != next.id })
+            // What another sender plays in one of them is not displaced unasked.
+            await playPull(
+                next, at: next.start, where: { !$0.isShared && ($0.itemEnded || $0.loaded?.item != next.id) })
         }
     }
 
@@ -223,10 +222,11 @@ extension PlaybackSession {
         fillWindows()
     }
 
-    /// Loads an item in all fetching rooms of a session that has no others.
+    /// Loads an item in all fetching rooms of a session that has no others. The outcome is an error where none took it.
+    @discardableResult
     func playPull(
         _ item: QueueItem, at start: MediaTime, autoplay: Bool = true, where wanted: (Member) -> Bool = { _ in true }
-    ) async {
+    ) async -> CommandOutcome {
         queue.select(item.id)
         anchor = PlaybackAnchor(
             item: item.id, time: start, instant: clock.now(), rate: 0, quality: .estimated,
@@ -235,11 +235,14 @@ extension PlaybackSession {
         jobs.add { [self] in await learnFacts(of: item.id) }
         await publish()
         await remember()
-        await loadPullApart(alivePull.filter { wanted(members[$0]) }, at: start, autoplay: autoplay)
-        guard !ended else { return }
+        let rooms = alivePull.filter { wanted(members[$0]) }
+        await loadPullApart(rooms, at: start, autoplay: autoplay)
+        guard !ended else { return .superseded }
+        let outcome = loadOutcome(of: rooms)
         if mediaState == .loading { mediaState = autoplay ? .playing : .paused }
         await publish()
         fillWindows()
+        return outcome
     }
 
     // MARK: Rooms that end
@@ -329,7 +332,9 @@ extension PlaybackSession {
         }
         let lost = members.contains { $0.phase == .failed }
         let finished = members.contains { $0.phase == .finished }
-        if finished, queueStopReason == .finished { queue.select(nil) }
-        await finish(finished ? queueStopReason : lost ? .deviceGone : .finished)
+        let reason = finished ? queueStopReason : lost ? .deviceGone : .finished
+        if finished, reason == .finished { queue.select(nil) }
+        if finished { await tellGivenUp() }
+        await finish(reason)
     }
 }

@@ -16,7 +16,8 @@ extension PlaybackSession {
         guard environment.keepsHistory else { return }
         let item = anchor?.item ?? queue.current
         let steps = playLog.follow(
-            item, anchor, plays: started && mediaState == .playing && item == queue.current,
+            item, anchor,
+            plays: started && mediaState == .playing && item == queue.current && !queue.isInterrupted,
             stopped: ended ? stopReason ?? .cancelled : nil, now: clock.now())
         for step in steps {
             switch step {

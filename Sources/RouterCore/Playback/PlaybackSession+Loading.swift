@@ -79,6 +79,7 @@ extension PlaybackSession {
     func loadPull(_ index: Int, at start: MediaTime, autoplay: Bool) async {
         guard let requirements = members[index].pull, let item = queue.item(queue.current) else { return }
         let token = await token(for: item)
+        members[index].loadError = nil
         // Set first: a failure is this item's, and news of the load may come before it returns.
         members[index].loaded = (item.id, token)
         members[index].itemEnded = false
@@ -100,7 +101,14 @@ extension PlaybackSession {
     func publish(
         _ item: QueueItem, token: MediaToken, for requirements: PullRequirements, in index: Int
     ) async throws -> PullMedia {
-        if item.externalPlayback == false, members[index].session?.descriptor.capabilities[.video] != .unsupported,
+        try await publish(item, token: token, for: requirements, by: members[index].session?.descriptor.capabilities)
+    }
+
+    /// As above, for a device of these capabilities.
+    func publish(
+        _ item: QueueItem, token: MediaToken, for requirements: PullRequirements, by able: RouteCapabilities?
+    ) async throws -> PullMedia {
+        if item.externalPlayback == false, able?[.video] != .unsupported,
             try await environment.media.facts(item.source).hasVideo
         {
             throw RouterError(
@@ -116,6 +124,7 @@ extension PlaybackSession {
             return
         }
         members[index].loading = true
+        members[index].loadError = nil
         // What is known is of what was loaded before.
         members[index].latest.media = .loading
         members[index].latest.stopReason = nil
@@ -126,6 +135,7 @@ extension PlaybackSession {
             loadReturned(index, generation)
             guard !ended else { return }
             members[index].cutOff = false
+            members[index].isShared = false
             members[index].phase = .playing
             members[index].heard = true
             await takeUp(index)
@@ -133,6 +143,13 @@ extension PlaybackSession {
             loadReturned(index, generation)
             await loadFailed(index, RouterError(wrapping: error))
         }
+    }
+
+    /// What became of loads in these rooms: the first error where none has taken it.
+    func loadOutcome(of indices: [Int]) -> CommandOutcome {
+        let isTaken = indices.contains { members[$0].loadError == nil && members[$0].session != nil }
+        guard !isTaken, let error = indices.compactMap({ members[$0].loadError }).first else { return .succeeded }
+        return .failed(error)
     }
 
     /// News of the queue counts again, from here on.
@@ -169,6 +186,7 @@ extension PlaybackSession {
     func loadFailed(_ index: Int, _ failure: RouterError) async {
         guard !ended, members[index].phase != .failed else { return }
         let error = await diagnosed(failure, in: index)
+        members[index].loadError = error
         guard !ended, members[index].phase != .failed else { return }
         let isItems =
             [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code)

@@ -273,11 +273,14 @@ extension PlaybackSession {
         return result
     }
 
-    /// What another sender did has no place in our queue: the device is followed from now on, and not edited any more.
+    /// What another sender did has no place in our queue: the device is followed from now on, and not edited any more
+    /// until something of ours is loaded there. No item of ours plays meanwhile.
     private func share(_ index: Int) async {
         guard ownership == .ours else { return }
-        ownership = .shared
+        members[index].isShared = true
         anchor = nil
+        playLog.advance(to: clock.now())
+        if let current = queue.current { playLog.ends(current, .superseded) }
         await notice(
             .warning, "\(members[index].name): another sender plays something of its own there now",
             hint: "Play again to take it back", member: index)
