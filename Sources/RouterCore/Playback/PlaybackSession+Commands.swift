@@ -143,14 +143,21 @@ extension PlaybackSession {
     }
 
     private func resumePush(_ push: [Int]) async throws -> CommandOutcome {
-        guard let run else { return .noActionableItem }
+        guard let run else {
+            // What it waits for has not come yet.
+            guard let item = queue.item(queue.current) else { return .noActionableItem }
+            mediaState = .buffering
+            let outcome = try await restart(item, at: anchor?.position(at: clock.now()) ?? item.start)
+            if outcome.isError { mediaState = .paused }
+            return outcome
+        }
         let kept = await run.feed.retained()
         let frame = run.pausedFrame
         if kept.lowerBound <= frame { return await begin(push, fromFrame: frame, loading: false) }
         // Paused for longer than the decoder's window reaches back: decode again from there.
         guard let place = run.place(of: frame), let item = queue.item(place.item) else { return .noActionableItem }
         self.run = try await makeRun(item, start: place.time)
-        await begin(push, fromFrame: 0, loading: true)
+        return await begin(push, fromFrame: 0, loading: true)
     }
 
     // MARK: Moving about
@@ -229,6 +236,7 @@ extension PlaybackSession {
     func restart(_ item: QueueItem, at start: MediaTime) async throws -> CommandOutcome {
         let paused = mediaState == .paused
         let push = alivePush
+        let wasKnown = item.failure != nil
         guard !push.isEmpty else {
             let outcome = await playPull(item, at: start, autoplay: !paused)
             return ended ? .superseded : outcome
@@ -259,6 +267,8 @@ extension PlaybackSession {
         if !paused { mediaState = .playing }
         await publish()
         await remember()
+        // The feed may have passed it over, and gone on.
+        if !wasKnown, queue.item(item.id)?.failure != nil, let error = lastItemError { return .failed(error) }
         return outcome
     }
 

@@ -10,6 +10,8 @@ extension PlaybackSession {
         var tries: [ItemID: Int] = [:]
         /// Items that are to be tried again, and from where.
         var again: [ItemID: MediaTime] = [:]
+        /// What is waited for.
+        var hold: Hold?
         /// The policy says stop: nothing follows what failed.
         var halted = false
     }
@@ -52,6 +54,7 @@ extension PlaybackSession {
     /// A person, or a queue that goes on, begins something else.
     func forgetFailures(of item: ItemID) {
         failures.halted = false
+        failures.hold = nil
         failures.tries[item] = nil
         failures.again[item] = nil
     }

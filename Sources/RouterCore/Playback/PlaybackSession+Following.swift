@@ -113,9 +113,13 @@ extension PlaybackSession {
                 members[index].itemEnded = true
                 let error = await diagnosed(
                     update.error ?? RouterError(.itemFailed, "the device could not play it", scope: .item), in: index)
+                let place = loaded.item == queue.current ? anchor?.position(at: clock.now()) : nil
+                if await holdsPull(loaded.item, error, at: place) {
+                    jobs.add { [self] in await serially { await waitInSilenceWherePulled() } }
+                    return
+                }
                 playLog.ends(loaded.item, .error)
-                await itemFailed(
-                    loaded.item, error, at: loaded.item == queue.current ? anchor?.position(at: clock.now()) : nil)
+                await itemFailed(loaded.item, error, at: place)
             case .cancelled: return await mediaLeft(index, nil)
             case .superseded, .replaced, .deviceGone:
                 return await memberLost(
@@ -170,7 +174,7 @@ extension PlaybackSession {
 
     /// A fetching room is through with an item. When all are (or have had time to be), the next one is loaded.
     func pullItemEnded(_ item: ItemID) async {
-        guard !ended else { return }
+        guard !ended, failures.hold?.item != item else { return }
         // The others have gone on by themselves; this room had nothing to go on with.
         if queue.current != item { return await catchUpAfter(item) }
         guard alivePush.isEmpty else {
@@ -196,6 +200,7 @@ extension PlaybackSession {
         await serially {
             guard !ended, alivePush.isEmpty, alivePull.contains(where: { members[$0].itemEnded }) else { return }
             guard queue.current == item else { return await catchUpAfter(item) }
+            guard failures.hold?.item != item else { return await waitInSilenceWherePulled() }
             if let place = await againPlace(of: item), let same = queue.item(item) {
                 return await tryAgain(same, at: place)
             }
@@ -215,9 +220,12 @@ extension PlaybackSession {
     }
 
     /// Rooms where the item failed load it once more: beside the others, where those play it.
-    private func tryAgain(_ item: QueueItem, at place: MediaTime) async {
+    func tryAgain(_ item: QueueItem, at place: MediaTime) async {
         let failed = alivePull.filter { members[$0].itemEnded }
-        guard failed.count < alivePull.count else { return await playPull(item, at: place) }
+        guard failed.count < alivePull.count else {
+            await playPull(item, at: place)
+            return
+        }
         for index in failed { await load(index) }
         fillWindows()
     }
@@ -259,12 +267,14 @@ extension PlaybackSession {
 
     /// What was added to the queue after the decoder had come to its end.
     private var itemAfterFeed: QueueItem? {
-        guard !hasGivenUp, let last = feedAnswers.last, last.next == nil else { return nil }
+        guard let last = feedAnswers.last, last.next == nil else { return nil }
+        if let hold = failures.hold, hold.item == last.after { return queue.item(hold.item) }
+        guard !hasGivenUp else { return nil }
         return queue.item(after: last.after)
     }
 
     /// Once every room has heard the feed to its end, the queue goes on with a new one.
-    private func playOnAfterFeed() {
+    func playOnAfterFeed() {
         guard alivePush.allSatisfy({ members[$0].itemEnded }) else { return }
         // Not here: whoever called may hold the lane.
         jobs.add { [self] in
@@ -279,10 +289,11 @@ extension PlaybackSession {
             for index in alivePush { members[index].phase = .finished }
             return
         }
+        if failures.hold?.item == next.id { return await waitInSilence() }
         if let current = queue.current { playLog.ends(current) }
         queue.select(next.id)
         do {
-            _ = try await restart(next, at: next.start)
+            try await restart(next, at: next.start)
             fillWindows()
         } catch {
             await itemFailed(next.id, RouterError(wrapping: error))

@@ -35,7 +35,12 @@ extension PlaybackSession {
         if let place = await againPlace(of: item), number == runCount, let same = queue.item(item) {
             return FeedItem(item: same.id, source: same.source, start: place, end: same.end)
         }
-        let next = hasGivenUp ? nil : queue.item(after: item)
+        var next = hasGivenUp ? nil : queue.item(after: item)
+        if failures.hold?.item == item {
+            if let again = await heldFeedItem(run: number) { return again }
+            guard number == runCount, !ended else { return nil }
+            if failures.hold?.item == item { next = nil }
+        }
         feedAnswers.append((item, next?.id))
         guard let next else { return nil }
         jobs.add { [self] in await learnFacts(of: next.id) }
@@ -44,7 +49,9 @@ extension PlaybackSession {
 
     private func feedStarted(_ mark: PushRun.Mark, run number: Int) {
         guard number == runCount else { return }
+        begunRun = number
         consecutiveFailures = 0
+        if failures.hold?.item == mark.item { failures.hold = nil }
         guard run?.number == number else {
             // The decoder was quicker than the call that started it.
             earlyMarks.append(mark)
@@ -63,6 +70,7 @@ extension PlaybackSession {
         let place = mark.flatMap { mark in
             run.map { mark.offset + MediaTime(frames: max(0, frame - mark.frame), sampleRate: $0.feed.sampleRate) }
         }
+        if await holds(item, error, at: place, frame: frame) { return }
         await itemFailed(item, error, at: place)
     }
 
@@ -138,6 +146,7 @@ extension PlaybackSession {
             members[index].isShared = false
             members[index].phase = .playing
             members[index].heard = true
+            if members[index].pull != nil, failures.hold?.item == members[index].loaded?.item { failures.hold = nil }
             await takeUp(index)
         } catch {
             loadReturned(index, generation)
@@ -145,8 +154,9 @@ extension PlaybackSession {
         }
     }
 
-    /// What became of loads in these rooms: the first error where none has taken it.
+    /// What became of loads in these rooms: the first error where none has taken it, unless the item is waited for.
     func loadOutcome(of indices: [Int]) -> CommandOutcome {
+        if let held = failures.hold?.item, held == queue.current { return .accepted }
         let isTaken = indices.contains { members[$0].loadError == nil && members[$0].session != nil }
         guard !isTaken, let error = indices.compactMap({ members[$0].loadError }).first else { return .succeeded }
         return .failed(error)
@@ -208,14 +218,33 @@ extension PlaybackSession {
             members[index].error = await diagnosed(error, in: index)
             return
         }
+        if members[index].push != nil, started, let item = queue.current, failures.hold?.item == item {
+            // Not the room's doing: it plays when the item is there.
+            members[index].itemEnded = true
+            return playOnAfterFeed()
+        }
+        if isItems, started, members[index].push != nil, queue.item(queue.current)?.failure != nil {
+            // Nothing of the feed plays, and it has told why.
+            jobs.add { [self] in await memberFinished(index) }
+            return
+        }
         if isItems, let item = members[index].loaded?.item, members[index].pull != nil {
             members[index].itemEnded = true
+            if await holdsPull(item, error, at: loadedPlace(index)) {
+                jobs.add { [self] in await serially { await waitInSilenceWherePulled() } }
+                return
+            }
             await itemFailed(item, error)
             if started { jobs.add { [self] in await pullItemEnded(item) } }
             return
         }
         members[index].cutOff = true
         await memberLost(index, error)
+    }
+
+    /// Where in its item a room was to begin.
+    private func loadedPlace(_ index: Int) -> MediaTime? {
+        members[index].loadedURL.flatMap { $0.token == members[index].loaded?.token ? $0.start : nil }
     }
 
     /// What one server does not give says nothing of the next item, which may be another's.

@@ -102,7 +102,7 @@ extension PlaybackSession {
             } catch {
                 let error = RouterError(wrapping: error)
                 // Where it is not simply passed over, it is dealt with in its turn.
-                guard [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code),
+                guard [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code), error.retry != .later,
                     (queue.failurePolicy ?? .skip) == .skip
                 else { return result }
                 await itemFailed(item.id, error)

@@ -14,6 +14,8 @@ actor PlaybackSession {
     var members: [Member]
     var run: PushRun?
     var runCount = 0
+    /// The latest run of which something was decoded.
+    var begunRun = 0
     var station = Station()
     var earlyMarks: [PushRun.Mark] = []
     var mediaState: MediaState = .none
