@@ -53,7 +53,9 @@ struct ExternalPlaybackTests {
             if joins {
                 _ = try await house.engine.join(session: nil, rooms: ["Den"])
             } else {
-                _ = try await house.engine.transfer(session: nil, to: ["Den"])
+                async let moved = house.engine.transfer(session: nil, to: ["Den"])
+                #expect(await house.turn(seconds: 20) { await house.session()?.members.map(\.name) == ["Den"] })
+                _ = try await moved
             }
             #expect(house.cast.opened.isEmpty)
             let den = try #require(await house.session()?.members.first { $0.name == "Den" })

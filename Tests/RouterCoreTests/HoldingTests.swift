@@ -42,7 +42,7 @@ struct HoldingTests {
                 house.clock.advance(seconds: 5)
                 await othersHaveRun()
             }
-            #expect(await house.session()?.media == .buffering)
+            #expect(await eventually { await house.session()?.media == .buffering })
             #expect(await house.session()?.queue.items.allSatisfy { $0.failure == nil } == true)
             #expect(loads(session) == 1)
             house.media.mend("far")
@@ -114,6 +114,26 @@ struct HoldingTests {
                     #expect(await house.session()?.queue.current == items[1].id)
                 }
             }
+        }
+    }
+
+    @Test("what one room cannot fetch and another one plays is not waited for: the next item plays in both")
+    func oneOfTwo() async throws {
+        try await House.twoWithQueues().live { house in
+            let items = try await house.play(["one"], in: ["Lounge", "Den"]).queue.items
+            _ = try await house.engine.edit(
+                .append(["two", "three"]), session: nil, ifVersion: nil, workingDirectory: "/")
+            let queue = try #require(await house.session()?.queue)
+            let (lounge, den) = (try house.lounge(), try #require(house.cast.session(named: "Den")))
+            lounge.failLoads(with: Self.unreachable)
+            _ = try await command(.jump(queue.items[1].id), house)
+            #expect(await house.session()?.media == .playing)
+            lounge.failLoads(with: nil)
+            #expect(await eventually { !den.held.isEmpty })
+            den.goesOn()
+            #expect(await house.turn(seconds: 10) { await house.session()?.queue.current == queue.items[2].id })
+            #expect(await house.turn(seconds: 10) { lounge.loadedTokens.count == 3 })
+            #expect(items[0].id == queue.items[0].id)
         }
     }
 

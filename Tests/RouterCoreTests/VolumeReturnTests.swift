@@ -137,8 +137,10 @@ struct VolumeReturnTests {
         try await house.live { house in
             _ = try await house.play(["one"], in: ["Kitchen"])
             #expect(try await command(.setVolume(VolumePosition(0.3), room: nil), house) == .accepted)
-            _ = try await house.play(["one"], in: ["Lounge"])
-            #expect(try await command(.setVolume(VolumePosition(0.3), room: "Lounge"), house) == .succeeded)
+            let lounge = try await house.play(["one"], in: ["Lounge"])
+            let result = try await house.engine.perform(
+                .setVolume(VolumePosition(0.3), room: nil), session: lounge.id, origin: .cli)
+            #expect(result.outcome == .succeeded)
         }
     }
 }

@@ -144,7 +144,9 @@ struct WindowTests {
             _ = try await house.engine.edit(
                 .playNext(["one"]), session: nil, ifVersion: nil, workingDirectory: "/")
             #expect(await eventually { lounge.asked.last == .upcoming(lounge.held) && lounge.held.count == 2 })
-            _ = try await house.engine.transfer(session: nil, to: ["Den"])
+            async let moved = house.engine.transfer(session: nil, to: ["Den"])
+            #expect(await house.turn(seconds: 20) { await house.session()?.members.map(\.name) == ["Den"] })
+            _ = try await moved
         }
     }
 

@@ -174,7 +174,14 @@ extension PlaybackSession {
 
     /// A fetching room is through with an item. When all are (or have had time to be), the next one is loaded.
     func pullItemEnded(_ item: ItemID) async {
-        guard !ended, failures.hold?.item != item else { return }
+        guard !ended else { return }
+        if failures.hold?.item == item {
+            guard isHeardThough(item) else {
+                jobs.add { [self] in await serially { await waitInSilenceWherePulled() } }
+                return
+            }
+            failures.hold = nil
+        }
         // The others have gone on by themselves; this room had nothing to go on with.
         if queue.current != item { return await catchUpAfter(item) }
         guard alivePush.isEmpty else {
@@ -235,6 +242,7 @@ extension PlaybackSession {
     func playPull(
         _ item: QueueItem, at start: MediaTime, autoplay: Bool = true, where wanted: (Member) -> Bool = { _ in true }
     ) async -> CommandOutcome {
+        if failures.hold?.item != item.id { failures.hold = nil }
         queue.select(item.id)
         anchor = PlaybackAnchor(
             item: item.id, time: start, instant: clock.now(), rate: 0, quality: .estimated,
@@ -247,7 +255,9 @@ extension PlaybackSession {
         await loadPullApart(rooms, at: start, autoplay: autoplay)
         guard !ended else { return .superseded }
         let outcome = loadOutcome(of: rooms)
-        if mediaState == .loading { mediaState = autoplay ? .playing : .paused }
+        if mediaState == .loading {
+            mediaState = !autoplay ? .paused : failures.hold?.item == item.id ? .buffering : .playing
+        }
         await publish()
         fillWindows()
         return outcome

@@ -14,6 +14,8 @@ extension PlaybackSession {
         /// Until when it is tried, in host nanoseconds.
         var deadline: Int64
         var attempts = 0
+        /// When it was tried last, in host nanoseconds.
+        var tried: Int64 = 0
         /// Nothing is left to be heard until it is there.
         var isSilent = false
 
@@ -24,8 +26,8 @@ extension PlaybackSession {
     ///
     /// Before anything was heard nobody is kept waiting: whoever asked is told.
     func holds(_ item: ItemID, _ error: RouterError, at place: MediaTime?, frame: Int64 = 0) async -> Bool {
-        let follows = begunRun == runCount && item != queue.current
-        guard error.isOfNetwork, started || follows, let entry = queue.item(item), entry.failure == nil else {
+        guard error.isOfNetwork, started || begunRun == runCount, let entry = queue.item(item), entry.failure == nil
+        else {
             return false
         }
         let known = failures.hold.flatMap { $0.item == item ? $0 : nil }
@@ -36,6 +38,7 @@ extension PlaybackSession {
             return false
         }
         hold.attempts += 1
+        hold.tried = clock.now()
         hold.frame = frame
         let live = (try? await environment.media.facts(entry.source))?.live ?? false
         if let place { hold.place = live ? entry.start : place }
@@ -85,7 +88,7 @@ extension PlaybackSession {
     private func tryHeldLater(_ hold: Hold) {
         let clock = clock
         jobs.add { [self] in
-            guard (try? await clock.sleep(nanoseconds: hold.pauseNanoseconds)) != nil else { return }
+            guard (try? await clock.sleep(until: hold.tried + hold.pauseNanoseconds)) != nil else { return }
             await tryHeld(hold.item, attempt: hold.attempts)
         }
     }
@@ -164,6 +167,15 @@ extension PlaybackSession {
             error.retry = ours.retry
         }
         return await holds(item, error, at: place)
+    }
+
+    /// Whether the end of an item in one room is to be taken for that of the session, though it is waited for in another.
+    func isHeardThough(_ item: ItemID) -> Bool {
+        alivePull.contains { index in
+            let member = members[index]
+            return member.loaded?.item == item && member.latest.loaded == member.loaded?.token
+                && member.latest.media == .stopped && member.latest.stopReason == .finished
+        }
     }
 
     /// Silence, once no fetching room plays the held item.

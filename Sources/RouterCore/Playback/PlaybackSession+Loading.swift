@@ -202,6 +202,7 @@ extension PlaybackSession {
             [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code)
             || ([.mediaUnreachable, .mediaForbidden].contains(error.code)
                 && isServedByOthers(members[index].loaded?.item))
+            || (started && error.code == .mediaUnreachable && error.retry == .later)
         if !members[index].heard, !members[index].candidates.isEmpty,
             let session = members[index].session
         {

@@ -39,7 +39,8 @@ extension PlaybackSession {
         }
         let item = queue.item(queue.current)
         return TransferSource(
-            item: item?.source ?? .url(""), withPicture: item?.externalPlayback ?? true, rooms: members.filter(\.takesPart).map(\.name),
+            item: item?.source ?? .url(""), withPicture: item?.externalPlayback ?? true,
+            rooms: members.filter(\.takesPart).map(\.name),
             routes: routes, endpoints: alive.compactMap { $0.session?.descriptor.endpoint }, showsText: texts,
             rate: rate)
     }

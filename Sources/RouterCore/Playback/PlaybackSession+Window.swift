@@ -182,6 +182,7 @@ extension PlaybackSession {
     /// The session's item is another one now, without anything having been loaded.
     func sessionMoves(to item: ItemID, with update: RouteSessionUpdate) async {
         guard queue.current != item, let entry = queue.item(item) else { return fillWindows() }
+        failures.hold = nil
         queue.select(item)
         let playing = update.media == .playing || update.media == .loading || update.media == .buffering
         let position = update.position
