@@ -19,6 +19,9 @@ public final class FakeMedia: MediaPreparing {
 
     private let state = Mutex(State())
 
+    /// How many items a feed decodes at once.
+    private static let itemsAhead = 64
+
     public init() {}
 
     /// A file of so many seconds.
@@ -109,7 +112,10 @@ public final class FakeMedia: MediaPreparing {
     public func feed(_ first: FeedItem, events: FeedEvents) async throws -> any AudioFeed {
         let ready = state.withLock { $0.readySeconds }
         let feed = FakeFeed(self, first, events, ready: ready.map { Int64($0 * 44_100) } ?? .max)
-        while await feed.decodeNext(), !state.withLock({ $0.decodesOnRequest }) {}
+        // A queue that goes round has no end, and a decoder's room has one.
+        for _ in 0..<Self.itemsAhead {
+            guard await feed.decodeNext(), !state.withLock({ $0.decodesOnRequest }) else { break }
+        }
         state.withLock { $0.feeds.append(feed) }
         return feed
     }

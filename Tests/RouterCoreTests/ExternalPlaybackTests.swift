@@ -41,7 +41,10 @@ struct ExternalPlaybackTests {
             let lounge = try #require(house.cast.session(named: "Lounge"))
             #expect(!lounge.asked.contains { if case .resume = $0 { true } else { false } })
             #expect(lounge.loadedTokens.isEmpty)
-            #expect(await house.session()?.members.filter { $0.media == .playing }.map(\.name) == ["Bath"])
+            #expect(
+                await eventually {
+                    await house.session()?.members.filter { $0.media == .playing }.map(\.name) == ["Bath"]
+                })
         }
     }
 

@@ -264,7 +264,7 @@ extension PlaybackSession {
             playWithTimeline(alivePull)
         }
         guard !ended else { return .superseded }
-        if !paused { mediaState = failures.hold?.item == item.id ? .buffering : .playing }
+        if !paused { mediaState = outcome == .accepted ? .buffering : .playing }
         await publish()
         await remember()
         // The feed may have passed it over, and gone on.

@@ -256,7 +256,7 @@ extension PlaybackSession {
         guard !ended else { return .superseded }
         let outcome = loadOutcome(of: rooms)
         if mediaState == .loading {
-            mediaState = !autoplay ? .paused : failures.hold?.item == item.id ? .buffering : .playing
+            mediaState = !autoplay ? .paused : outcome == .accepted ? .buffering : .playing
         }
         await publish()
         fillWindows()

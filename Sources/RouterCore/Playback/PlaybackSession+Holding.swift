@@ -14,6 +14,8 @@ extension PlaybackSession {
         /// Until when it is tried, in host nanoseconds.
         var deadline: Int64
         var attempts = 0
+        /// `place` is where the feed broke off, which only its run knows.
+        var isAtFrame = false
         /// When it was tried last, in host nanoseconds.
         var tried: Int64 = 0
         /// Nothing is left to be heard until it is there.
@@ -42,6 +44,7 @@ extension PlaybackSession {
         hold.frame = frame
         let live = (try? await environment.media.facts(entry.source))?.live ?? false
         if let place { hold.place = live ? entry.start : place }
+        hold.isAtFrame = place == nil && !live && frame > 0
         failures.hold = hold
         guard known == nil else { return true }
         let minutes = ResumePolicy.windowNanoseconds / 60_000_000_000
@@ -68,8 +71,10 @@ extension PlaybackSession {
 
     /// All that there was has been heard: silence until the item is there.
     func waitInSilence() async {
-        guard let hold = failures.hold, !hold.isSilent, let item = queue.item(hold.item) else { return }
-        failures.hold?.isSilent = true
+        guard var hold = failures.hold, !hold.isSilent, let item = queue.item(hold.item) else { return }
+        hold.isSilent = true
+        if hold.isAtFrame, let there = run?.place(of: hold.frame), there.item == item.id { hold.place = there.time }
+        failures.hold = hold
         if let current = queue.current, current != item.id { playLog.ends(current) }
         queue.select(item.id)
         if run != nil {

@@ -88,6 +88,7 @@ extension PlaybackSession {
         guard let requirements = members[index].pull, let item = queue.item(queue.current) else { return }
         let token = await token(for: item)
         members[index].loadError = nil
+        members[index].loadedURL = nil
         // Set first: a failure is this item's, and news of the load may come before it returns.
         members[index].loaded = (item.id, token)
         members[index].itemEnded = false
@@ -156,9 +157,9 @@ extension PlaybackSession {
 
     /// What became of loads in these rooms: the first error where none has taken it, unless the item is waited for.
     func loadOutcome(of indices: [Int]) -> CommandOutcome {
-        if let held = failures.hold?.item, held == queue.current { return .accepted }
         let isTaken = indices.contains { members[$0].loadError == nil && members[$0].session != nil }
         guard !isTaken, let error = indices.compactMap({ members[$0].loadError }).first else { return .succeeded }
+        if let held = failures.hold?.item, held == queue.current { return .accepted }
         return .failed(error)
     }
 
