@@ -96,7 +96,7 @@ let package = Package(
 
         // Engine
         module("RouterCore", ["RouteBackend", "RouteModel"]),
-        module("RouterStore", ["RouteModel", grdb]),
+        module("RouterStore", ["RouteModel", "CSodium", grdb]),
 
         // Surface
         module("SceneScript", ["RouteModel", yams]),

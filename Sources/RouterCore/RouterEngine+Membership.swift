@@ -10,7 +10,8 @@ extension RouterEngine {
         let source = try await session.joinable()
         let targets = try await targets(rooms)
         let choices = try await choices(
-            for: PlayRequest(what: [], rooms: rooms), rooms: targets, first: source.item, beside: source.routes)
+            for: PlayRequest(what: [], rooms: rooms), rooms: targets, first: source.item, beside: source.routes,
+            withPicture: source.withPicture)
         let members = try choices.filter { !source.routes.contains($0.choice.route) }.map { choice, room in
             guard choice.chosen != nil else { throw Self.nothingUsable(choice, via: .auto) }
             return Member(choice: choice, room: room)

@@ -59,7 +59,7 @@ extension RouterEngine {
         let isBeside = request.kind == .expand
         let choices = try await choices(
             for: PlayRequest(what: [], rooms: request.rooms), rooms: targets, first: source.item,
-            beside: isBeside ? source.routes : [])
+            beside: isBeside ? source.routes : [], withPicture: source.withPicture)
         let members = try choices.map { choice, room in
             guard choice.chosen != nil else { throw Self.nothingUsable(choice, via: .auto) }
             guard !source.routes.contains(choice.route) else {

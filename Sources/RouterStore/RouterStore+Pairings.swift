@@ -2,38 +2,46 @@ import Foundation
 import GRDB
 import RouteModel
 
-/// Who we are towards devices, and which of them know us. The file is readable by its owner only.
+/// Who we are towards devices, and which of them know us. Secrets are sealed, with a key in a file of its own.
 extension RouterStore {
+    /// Another one where the key that the old one was sealed with is gone: so are the pairings that it was for.
     public func identity() async throws -> InstallationIdentity {
-        try await write("make an identity for devices") { db in
-            if let row = try Row.fetchOne(db, sql: "SELECT identifier, seed FROM identity") {
-                return InstallationIdentity(identifier: row["identifier"], seed: Self.bytes(row["seed"]))
+        let box = try secretBox()
+        return try await write("make an identity for devices") { db in
+            if let row = try Row.fetchOne(db, sql: "SELECT identifier, seed FROM identity"),
+                let seed = box.open(Self.bytes(row["seed"]))
+            {
+                return InstallationIdentity(identifier: row["identifier"], seed: seed)
             }
             let identity = InstallationIdentity.random()
             try db.execute(
-                sql: "INSERT INTO identity (one, identifier, seed) VALUES (1, ?, ?)",
-                arguments: [identity.identifier, Self.data(identity.seed)])
+                sql: "INSERT OR REPLACE INTO identity (one, identifier, seed) VALUES (1, ?, ?)",
+                arguments: [identity.identifier, Self.data(try box.seal(identity.seed))])
             return identity
         }
     }
 
+    /// Nil also for what cannot be unsealed: the device has to be paired again.
     public func credentials(forAnyOf keys: [StrongKey]) async throws -> DeviceCredentials? {
-        try await read("read what a pairing gave") { db in
+        guard let box = try knownSecretBox() else { return nil }
+        return try await read("read what a pairing gave") { db in
             guard let id = try Self.pairing(forAnyOf: keys, db),
                 let row = try Row.fetchOne(db, sql: "SELECT kind, secret FROM pairing WHERE id = ?", arguments: [id]),
                 // A kind that a later version made is of no use here.
-                let kind = PairingKind(rawValue: row["kind"])
+                let kind = PairingKind(rawValue: row["kind"]), let secret = box.open(Self.bytes(row["secret"]))
             else { return nil }
-            return DeviceCredentials(kind: kind, secret: Self.bytes(row["secret"]))
+            return DeviceCredentials(kind: kind, secret: secret)
         }
     }
 
     public func savePairing(_ record: PairingRecord, credentials: DeviceCredentials) async throws {
+        let box = try secretBox()
         try await write("keep a pairing") { db in
+            let secret = try box.seal(credentials.secret)
             try Self.remove(record.keys, db)
             try db.execute(
                 sql: "INSERT INTO pairing (name, kind, secret, madeAt) VALUES (?, ?, ?, ?)",
-                arguments: [record.name, record.kind.rawValue, Self.data(credentials.secret), record.madeAt])
+                arguments: [record.name, record.kind.rawValue, Self.data(secret), record.madeAt])
             let id = db.lastInsertedRowID
             for key in Set(record.keys) {
                 try db.execute(
@@ -81,6 +89,27 @@ extension RouterStore {
             }
         }
         return nil
+    }
+
+    /// What seals secrets; its key is made where there is none.
+    private func secretBox() throws -> SecretBox {
+        try kept { file in try file.map { try SecretBox.made(at: SecretBox.keyPath(of: $0.path)) } ?? .random() }
+            ?? .random()
+    }
+
+    /// Nil where there is no key yet.
+    private func knownSecretBox() throws -> SecretBox? {
+        try kept { file in try file.flatMap { try SecretBox.existing(at: SecretBox.keyPath(of: $0.path)) } }
+    }
+
+    private func kept(_ load: (StoreFile?) throws -> SecretBox?) throws -> SecretBox? {
+        if let box { return box }
+        do {
+            box = try load(file)
+            return box
+        } catch {
+            throw RouterError.storage(error, doing: "read the key of the pairings", path: file?.path)
+        }
     }
 
     private static func data(_ bytes: [UInt8]) -> Data { Data(bytes) }

@@ -20,6 +20,8 @@ public actor RouterStore: RouterStoring {
     var written: [SessionID: WrittenQueue] = [:]
     var lastWritten: [SessionID] = []
     private var queueTurns = Turn()
+    /// What seals secrets, once it was needed.
+    var box: SecretBox?
     /// Which file `database` has open, as an inode.
     private var identity: UInt64?
 
@@ -36,11 +38,13 @@ public actor RouterStore: RouterStoring {
             let opened = try file.open(schema: schema, date: date())
             database = opened.database
             identity = file.identity
-            openingNotice = opened.aside.map { aside in
-                Notice(
-                    .warning, "the state file \(file.path) was damaged: it was kept as \(aside) and an empty one begun",
-                    hint: "Rooms of the configuration file are not touched; queues and volumes start afresh")
-            }
+            openingNotice =
+                try opened.aside.map { aside in
+                    Notice(
+                        .warning,
+                        "the state file \(file.path) was damaged: it was kept as \(aside) and an empty one begun",
+                        hint: "Rooms of the configuration file are not touched; queues and volumes start afresh")
+                } ?? Self.lostKeyNotice(opened.database, SecretBox.keyPath(of: file.path))
         } catch {
             throw RouterError.storage(error, doing: "open the state file", path: file.path)
         }
@@ -66,6 +70,16 @@ public actor RouterStore: RouterStoring {
         } catch {
             throw RouterError.storage(error, doing: "open a store in memory", path: nil)
         }
+    }
+
+    /// Where devices have been paired and the key that their secrets were sealed with is gone.
+    private static func lostKeyNotice(_ database: DatabaseQueue, _ key: String) throws -> Notice? {
+        guard !FileManager.default.fileExists(atPath: key),
+            try database.read({ try Bool.fetchOne($0, sql: "SELECT EXISTS (SELECT 1 FROM pairing)") }) ?? false
+        else { return nil }
+        return Notice(
+            .warning, "the key of the pairings, \(key), is gone: paired devices do not know us any more",
+            hint: "Put it back, or pair them again: router pair")
     }
 
     /// `$XDG_STATE_HOME/router/router.sqlite`, by default under `~/.local/state`. A relative XDG_STATE_HOME is not

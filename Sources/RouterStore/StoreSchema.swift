@@ -10,7 +10,7 @@ struct StoreSchema: Sendable {
     var version: Int
     var migrator: DatabaseMigrator
 
-    static let current = StoreSchema(version: 6, migrator: migrations())
+    static let current = StoreSchema(version: 7, migrator: migrations())
 
     /// Where the file is older, brings it up to date. Throws `StoreFault.newer` for one that a later router wrote.
     func apply(to database: DatabaseQueue) throws {
@@ -19,6 +19,8 @@ struct StoreSchema: Sendable {
         if found > version { throw StoreFault.newer(found: found, known: version) }
         try migrator.migrate(database)
         try database.write { try $0.execute(sql: "PRAGMA user_version = \(version)") }
+        // What the migration has overwritten is not to stay behind in the log, nor in the file under it.
+        if found > 0 { try database.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
     }
 
     static func migrations() -> DatabaseMigrator {
@@ -93,7 +95,28 @@ struct StoreSchema: Sendable {
                     ) WITHOUT ROWID;
                     """)
         }
+        migrator.registerMigration("sealed secrets") { try sealedSecrets($0) }
         return migrator
+    }
+
+    /// What was kept as it is until now is sealed, and overwritten.
+    private static func sealedSecrets(_ db: Database) throws {
+        let path = try String.fetchOne(db, sql: "SELECT file FROM pragma_database_list WHERE name = 'main'") ?? ""
+        let identities = try Row.fetchAll(db, sql: "SELECT one AS id, seed AS secret FROM identity")
+        let pairings = try Row.fetchAll(db, sql: "SELECT id, secret FROM pairing")
+        guard !identities.isEmpty || !pairings.isEmpty else { return }
+        let box = try path.isEmpty ? SecretBox.random() : SecretBox.made(at: SecretBox.keyPath(of: path))
+        try db.execute(sql: "PRAGMA secure_delete = ON")
+        defer { try? db.execute(sql: "PRAGMA secure_delete = OFF") }
+        for (rows, sql) in [
+            (identities, "UPDATE identity SET seed = ? WHERE one = ?"),
+            (pairings, "UPDATE pairing SET secret = ? WHERE id = ?"),
+        ] {
+            for row in rows {
+                let sealed = try box.seal([UInt8](row["secret"] as Data))
+                try db.execute(sql: sql, arguments: [Data(sealed), row["id"] as Int64])
+            }
+        }
     }
 
     /// Items of a queue under numbers of their own, and their order as a list of those: a change of the order, in a queue

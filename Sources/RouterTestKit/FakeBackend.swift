@@ -17,6 +17,7 @@ public final class FakeProvider: RouteProvider {
         var opened: [(endpoint: Endpoint, rejoin: String?)] = []
         var sought: [EndpointID] = []
         var stores = false
+        var saysNoVolume = false
         var pairings: [EndpointID: FakePairing] = [:]
         var unpaired: [(endpoint: Endpoint, credentials: DeviceCredentials?)] = []
         var credentials: [DeviceCredentials?] = []
@@ -101,6 +102,9 @@ public final class FakeProvider: RouteProvider {
     /// The devices can store what they play, and resume what another one has stored.
     public func storesSessions() { state.withLock { $0.stores = true } }
 
+    /// Sessions from now on do not say how loud their devices are.
+    public func saysNoVolume() { state.withLock { $0.saysNoVolume = true } }
+
     /// The devices that were asked what they play, in order.
     public var sought: [EndpointID] { state.withLock { $0.sought } }
 
@@ -162,7 +166,8 @@ public final class FakeProvider: RouteProvider {
         if isTaken { state.withLock { $0.overlaps += 1 } }
         let kept = options.rejoin == nil ? nil : state.withLock { $0.kept.removeValue(forKey: endpoint.id) }
         let session = FakeRouteSession(
-            endpoint: endpoint, delivery: delivery, clock: clock, joining: kept, stores: state.withLock { $0.stores })
+            endpoint: endpoint, delivery: delivery, clock: clock, joining: kept, stores: state.withLock { $0.stores },
+            readback: state.withLock { $0.saysNoVolume } ? .none : .events)
         state.withLock {
             session.failLoads(with: $0.loadRefusals[endpoint.id])
             $0.sessions.append(session)
@@ -188,6 +193,7 @@ public final class FakeRouteSession: RouteSession {
     public let descriptor: RouteSessionDescriptor
     private let calls = Mutex<[Call]>([])
     private let loadError = Mutex<RouterError?>(nil)
+    private let commandError = Mutex<RouterError?>(nil)
     private let latest: LatestValue<RouteSessionUpdate>
     private let clock: any HostClock
     private let stores: Bool
@@ -198,14 +204,15 @@ public final class FakeRouteSession: RouteSession {
 
     init(
         endpoint: Endpoint, delivery: MediaDelivery, clock: any HostClock, joining: RouteSessionUpdate? = nil,
-        stores: Bool = false
+        stores: Bool = false, readback: VolumeDescriptor.Readback = .events
     ) {
         self.stores = stores
         descriptor = RouteSessionDescriptor(
             endpoint: endpoint, delivery: delivery, capabilities: endpoint.capabilities,
-            volume: VolumeDescriptor(handling: .adjustable, readback: .events), rejoinToken: "app/\(endpoint.name)",
+            volume: VolumeDescriptor(handling: .adjustable, readback: readback), rejoinToken: "app/\(endpoint.name)",
             joined: joining?.loaded != nil)
-        latest = LatestValue(joining ?? RouteSessionUpdate(volume: VolumeState(level: VolumePosition(0.5))))
+        let volume = readback == .none ? nil : VolumeState(level: VolumePosition(0.5))
+        latest = LatestValue(joining ?? RouteSessionUpdate(volume: volume))
         self.clock = clock
     }
 
@@ -238,6 +245,9 @@ public final class FakeRouteSession: RouteSession {
         commandGate.withLock { $0 = gate }
         return continuation
     }
+
+    /// The device refuses what it is told beside loads; nil: it obeys again.
+    public func failCommands(with error: RouterError?) { commandError.withLock { $0 = error } }
 
     /// The device reports the end of what it plays.
     public func reachesEnd() {
@@ -329,6 +339,8 @@ public final class FakeRouteSession: RouteSession {
             calls.withLock {
                 $0.append(.load(nil, fromFrame: push.fromFrame, timeline: timeline, autoplay: autoplay))
             }
+            // Packets that never come.
+            if let failure = (push.feed as? FakeFeed)?.failure { throw failure }
         }
         defer { if hasQueue { latest.update { $0.calls += 1 } } }
         if let error = loadError.withLock({ $0 }) { throw error }
@@ -384,6 +396,7 @@ public final class FakeRouteSession: RouteSession {
             return gate
         }
         if let gate { for await _ in gate {} }
+        if let error = commandError.withLock({ $0 }) { throw error }
         latest.update {
             switch command {
             case .play: $0.media = .playing
@@ -404,7 +417,7 @@ public final class FakeRouteSession: RouteSession {
 
     public func setVolume(_ volume: VolumeState) async throws {
         calls.withLock { $0.append(.volume(volume)) }
-        latest.update { $0.volume = volume }
+        if descriptor.volume.readback != .none { latest.update { $0.volume = volume } }
     }
 
     public func end(_ reason: EndReason) async {

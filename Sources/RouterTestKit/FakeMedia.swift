@@ -7,6 +7,7 @@ public final class FakeMedia: MediaPreparing {
     private struct State {
         var lengths: [String: Double] = [:]
         var broken: [String: (error: RouterError, times: Int)] = [:]
+        var breaks: [String: (seconds: Double, error: RouterError)] = [:]
         var pictures: Set<String> = []
         var folders: [String: [String]] = [:]
         var published: [MediaToken] = []
@@ -16,6 +17,7 @@ public final class FakeMedia: MediaPreparing {
         var mixes = false
         var feedGate: AsyncStream<Void>?
         var awaited = false
+        var decodesOnRequest = false
     }
 
     private let state = Mutex(State())
@@ -40,6 +42,22 @@ public final class FakeMedia: MediaPreparing {
 
     /// A folder of these files.
     public func add(folder: String, of paths: [String]) { state.withLock { $0.folders[folder] = paths } }
+
+    /// Feeds made from now on decode their first item, and then one for each `decodeNext`.
+    public func decodesOnRequest() { state.withLock { $0.decodesOnRequest = true } }
+
+    /// A file that breaks off so far into it, as it is decoded here.
+    public func breaksOff(_ path: String, after seconds: Double, with error: RouterError) {
+        state.withLock { $0.breaks[path] = (seconds, error) }
+    }
+
+    /// This file plays from now on.
+    public func mend(_ path: String) {
+        state.withLock {
+            $0.broken[path] = nil
+            $0.breaks[path] = nil
+        }
+    }
 
     private func failure(of name: String, counting: Bool = true) -> RouterError? {
         state.withLock { state in
@@ -113,29 +131,24 @@ public final class FakeMedia: MediaPreparing {
             return state.feedGate
         }
         if let gate { for await _ in gate {} }
-        var item: FeedItem? = first
-        var frame: Int64 = 0
+        let (ready, mixes) = state.withLock { ($0.readySeconds, $0.mixes) }
+        let feed = FakeFeed(self, first, events, ready: ready.map { Int64($0 * 44_100) } ?? .max, mixes: mixes)
+        // A queue that goes round has no end, and a decoder's room has one.
         for _ in 0..<Self.feedItemLimit {
-            guard let current = item else { break }
-            let name = name(current.source)
-            if let error = failure(of: name) {
-                await events.ended(current.item, frame, error)
-            } else {
-                await events.started(current.item, frame, current.start)
-                let length = state.withLock { $0.lengths[name] } ?? 60
-                let seconds = max(0, min(length, current.end?.seconds ?? length) - current.start.seconds)
-                frame += Int64(seconds * 44_100)
-            }
-            // The queue is asked only for what comes after, as a decoder does it ahead of need.
-            item = await events.next(current.item)
+            guard await feed.decodeNext(), !state.withLock({ $0.decodesOnRequest }) else { break }
         }
-        let feed = state.withLock { state in
-            let feed = FakeFeed(
-                frames: frame, ready: state.readySeconds.map { Int64($0 * 44_100) } ?? .max, mixes: state.mixes)
-            state.feeds.append(feed)
-            return feed
-        }
+        state.withLock { $0.feeds.append(feed) }
         return feed
+    }
+
+    /// How much of an item comes from its start on, in frames, and why it breaks off there. Throws where nothing does.
+    fileprivate func frames(of item: FeedItem) throws -> (count: Int64, error: RouterError?) {
+        let name = name(item.source)
+        if let error = failure(of: name) { throw error }
+        let (length, breaks) = state.withLock { ($0.lengths[name] ?? 60, $0.breaks[name]) }
+        let end = min(breaks?.seconds ?? length, item.end?.seconds ?? length)
+        if let breaks, end <= item.start.seconds { throw breaks.error }
+        return (Int64(max(0, end - item.start.seconds) * 44_100), breaks?.error)
     }
 
     public func publish(
@@ -155,15 +168,26 @@ public final class FakeMedia: MediaPreparing {
 
 /// A feed of silence.
 public final class FakeFeed: AudioFeed {
+    private struct Progress {
+        var frames: Int64 = 0
+        var last: ItemID?
+        var failure: RouterError?
+    }
+
     public let sampleRate = 44_100
-    public let frames: Int64
+    private let progress = Mutex(Progress())
     private let forgotten = Mutex<Int64>(0)
     private let ready: Int64
     private let mixes: Bool
     private let laid = Mutex<[Int64]>([])
+    private let media: FakeMedia
+    private let first: FeedItem
+    private let events: FeedEvents
 
-    init(frames: Int64, ready: Int64, mixes: Bool = false) {
-        self.frames = frames
+    init(_ media: FakeMedia, _ first: FeedItem, _ events: FeedEvents, ready: Int64, mixes: Bool = false) {
+        self.media = media
+        self.first = first
+        self.events = events
         self.ready = ready
         self.mixes = mixes
     }
@@ -177,12 +201,46 @@ public final class FakeFeed: AudioFeed {
         return 88_200..<(88_200 + clip.frames)
     }
 
+    /// How much is decoded.
+    public var frames: Int64 { progress.withLock { $0.frames } }
+
+    /// Why nothing of it plays.
+    public var failure: RouterError? { progress.withLock { $0.frames == 0 ? $0.failure : nil } }
+
+    /// Asks for what follows what was decoded last, and decodes that. False where nothing follows.
+    @discardableResult
+    public func decodeNext() async -> Bool {
+        let last = progress.withLock { $0.last }
+        var item: FeedItem? = first
+        if let last { item = await events.next(last) }
+        guard let item else { return false }
+        let frame = frames
+        do {
+            let (count, error) = try media.frames(of: item)
+            await events.started(item.item, frame, item.start)
+            progress.withLock {
+                $0.frames += count
+                $0.last = item.item
+            }
+            if let error { await events.ended(item.item, frame + count, error) }
+        } catch {
+            let error = RouterError(wrapping: error)
+            progress.withLock {
+                $0.failure = $0.failure ?? error
+                $0.last = item.item
+            }
+            await events.ended(item.item, frame, error)
+        }
+        return true
+    }
+
     /// Frames before this cannot be had any more.
     public func forget(before frame: Int64) { forgotten.withLock { $0 = frame } }
 
     public func packets(_ format: AudioPacketFormat, from frame: Int64) async throws -> any AudioPacketCursor {
-        FakeCursor(
-            format: format, from: frame / Int64(format.framesPerPacket) * Int64(format.framesPerPacket), end: frames,
+        if let failure { throw failure }
+        return FakeCursor(
+            format: format, from: frame / Int64(format.framesPerPacket) * Int64(format.framesPerPacket), of: self,
             ready: ready)
     }
 
@@ -192,14 +250,14 @@ public final class FakeFeed: AudioFeed {
 final class FakeCursor: AudioPacketCursor {
     private let format: AudioPacketFormat
     private let next_: Mutex<Int64>
-    private let end: Int64
+    private let feed: FakeFeed
     private let ready: Int64
 
-    init(format: AudioPacketFormat, from frame: Int64, end: Int64, ready: Int64) {
+    init(format: AudioPacketFormat, from frame: Int64, of feed: FakeFeed, ready: Int64) {
         self.format = format
         self.ready = ready
         next_ = Mutex(frame)
-        self.end = end
+        self.feed = feed
     }
 
     func next() async throws -> AudioPacket? {
@@ -207,7 +265,7 @@ final class FakeCursor: AudioPacketCursor {
             defer { next += Int64(format.framesPerPacket) }
             return next
         }
-        guard frame < end else { return nil }
+        guard frame < feed.frames else { return nil }
         if frame >= ready {
             for await _ in AsyncStream(Void.self, { _ in }) {}
             try Task.checkCancellation()

@@ -75,7 +75,7 @@ enum ModuleTable {
             ["RouteModel", "RouteBackend", "Pacing", "AirPlay", "HomeKitPairing"], [.logging]),
         // Engine
         "RouterCore": ModuleRow(["RouteBackend", "RouteModel"], [.collections, .asyncAlgorithms]),
-        "RouterStore": ModuleRow(["RouteModel"], [.grdb]),
+        "RouterStore": ModuleRow(["RouteModel", "CSodium"], [.grdb]),
         // Surface
         "SceneScript": ModuleRow(["RouteModel"], [.yams]),
         "RouterAPI": ModuleRow(["RouteModel"], [.nio, .asyncHTTPClient]),

@@ -83,6 +83,44 @@ struct CommandTests {
         }
     }
 
+    @Test(
+        "a jump to what does not play says so, and so does going on where the room refuses",
+        arguments: ["Lounge", "Kitchen"])
+    func failedOutcomes(_ room: String) async throws {
+        let house = House.kitchenAndLounge()
+        house.media.add("bad", failing: RouterError(.mediaUnsupported, "not a sound"))
+        try await house.live { house in
+            let items = try await house.play(["one", "bad", "two"], in: [room]).queue.items
+            // What was known not to play, as a decoder that runs ahead knows it, is no news.
+            house.media.mend("bad")
+            house.media.add("worse", failing: RouterError(.mediaUnsupported, "no sound at all"))
+            _ = try await house.engine.edit(
+                .append(["worse", "two"]), session: nil, ifVersion: nil, workingDirectory: "/")
+            let worse = try #require(await house.session()?.queue.items.first { $0.source.label == "worse" })
+            let outcome = try await command(.jump(worse.id), house)
+            guard case .failed(let error) = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+            #expect(error.code == .mediaUnsupported)
+            #expect(try await command(.jump(items[2].id), house) == .succeeded)
+        }
+        try await House.kitchenAndLounge().live { house in
+            _ = try await house.play(["one"], in: ["Kitchen"])
+            let kitchen = try #require(house.airplay.session(named: "Kitchen"))
+            house.clock.advance(nanoseconds: House.lead + startSlackNanoseconds + 3_000_000_000)
+            #expect(try await command(.pause, house) == .succeeded)
+            kitchen.failCommands(with: RouterError(.timeout, "it does not answer", scope: .route))
+            #expect(try await command(.play, house).isError)
+            let still = try #require(await house.session())
+            #expect(
+                still.media == .paused && still.anchor?.rate == 0 && abs((still.position?.seconds ?? 0) - 3) < 0.001)
+            kitchen.failCommands(with: nil)
+            #expect(try await command(.play, house) == .succeeded)
+            #expect(await house.session()?.media == .playing)
+        }
+    }
+
     @Test("next and previous, and previous after three seconds is the beginning of the item")
     func skipping() async throws {
         try await House.kitchenAndLounge().live { house in

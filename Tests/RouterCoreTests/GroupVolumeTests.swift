@@ -309,6 +309,31 @@ struct CommandCoalescerTests {
         #expect(coalescer.leave(waits, at: window) == nil)
     }
 
+    @Test(
+        "C17 what is louder by a desktop's word stays a desktop's, whoever steps after it; what a person sets is theirs"
+    )
+    func origins() {
+        let kind = CommandCoalescer.Kind.volume(room: nil)
+        let full = RemoteCommand.setVolume(VolumePosition(1), room: nil)
+        func step(_ step: Double) -> RemoteCommand { .stepVolume(step, room: nil) }
+        let rows: [(RemoteCommand, CommandOrigin, RemoteCommand, CommandOrigin, CommandOrigin)] = [
+            (full, .mpris, step(-0.05), .cli, .mpris), (step(0.5), .mpris, step(0.1), .cli, .mpris),
+            (step(-0.5), .mpris, step(0.1), .cli, .cli), (full, .cli, step(-0.05), .mpris, .mpris),
+            (full, .mpris, full, .web, .web), (full, .web, step(0.05), .mpris, .mpris),
+        ]
+        for (first, one, second, other, expected) in rows {
+            var coalescer = CommandCoalescer()
+            _ = coalescer.enter(step(0), kind, at: 0)
+            #expect(coalescer.enter(first, kind, from: one, at: 1).origin == one)
+            #expect(coalescer.enter(second, kind, from: other, at: 2).origin == expected, "\(first) \(second)")
+            // Also where the second need not wait any more.
+            coalescer = CommandCoalescer()
+            _ = coalescer.enter(step(0), kind, at: 0)
+            _ = coalescer.enter(first, kind, from: one, at: 1)
+            #expect(coalescer.enter(second, kind, from: other, at: window).origin == expected)
+        }
+    }
+
     @Test("rooms are apart, and volumes and seeks; names without end are not kept")
     func apart() {
         var coalescer = CommandCoalescer()

@@ -120,6 +120,36 @@ struct WindowTests {
         }
     }
 
+    @Test(
+        "C10 while another sender plays its own no item of ours is current; next takes the device back, and its queue")
+    func takenBack() async throws {
+        try await House.twoWithQueues().live { house in
+            var copy = try await house.play(all, in: ["Lounge"]).queue
+            let items = copy.items
+            let lounge = try house.lounge()
+            #expect(await house.holds(2, in: lounge))
+            lounge.otherSender { [WindowEntry(token: MediaToken(rawValue: "x"), url: nil)] + $0 }
+            #expect(await eventually { await house.session()?.ownership == .shared })
+            #expect(await house.session()?.currentItem == nil)
+            copy.apply(try await house.engine.queueChanges(session: nil, since: copy.version))
+            #expect(copy.current == nil)
+            await #expect(throws: RouterError.self) {
+                try await house.engine.transfer(session: nil, to: ["Den"])
+            }
+            let outcome = try await house.engine.perform(.next, session: nil, origin: .cli).outcome
+            #expect(outcome == .succeeded)
+            #expect(await eventually { await house.session()?.ownership == .ours })
+            #expect(await house.session()?.queue.current == items[1].id)
+            #expect(await house.holds(2, in: lounge))
+            _ = try await house.engine.edit(
+                .playNext(["one"]), session: nil, ifVersion: nil, workingDirectory: "/")
+            #expect(await eventually { lounge.asked.last == .upcoming(lounge.held) && lounge.held.count == 2 })
+            async let moved = house.engine.transfer(session: nil, to: ["Den"])
+            #expect(await house.turn(seconds: 20) { await house.session()?.members.map(\.name) == ["Den"] })
+            _ = try await moved
+        }
+    }
+
     @Test("C10 another sender's repeat is taken over")
     func otherRepeat() async throws {
         try await House.twoWithQueues().live { house in

@@ -47,11 +47,7 @@ struct DecoderLog: Sendable, Hashable {
             return RouterError(
                 .mediaForbidden, "“\(label)” must not be read", hint: "Check who may read it", scope: .item)
         }
-        if case .url = source,
-            has(
-                "Connection refused", "timed out", "Failed to resolve", "Network is unreachable", "No route to host",
-                "5XX")
-        {
+        if case .url = source, isOfNetwork {
             return RouterError(
                 .itemFailed, "“\(label)” could not be fetched", hint: "Check that its server answers", scope: .item,
                 retry: .later, causes: Array(errors.prefix(1)))
@@ -59,6 +55,15 @@ struct DecoderLog: Sendable, Hashable {
         return RouterError(
             .mediaUnsupported, "“\(label)” is not audio that ffmpeg can read",
             hint: "Check what it is: file -- \(label)", scope: .item, causes: Array(errors.prefix(1)))
+    }
+
+    /// Whether the way to the server has failed, and not what it gave.
+    private var isOfNetwork: Bool {
+        let words = [
+            "Connection refused", "timed out", "Failed to resolve", "Network is unreachable", "No route to host", "5XX",
+            "Connection reset", "Stream ends prematurely",
+        ]
+        return errors.contains { error in words.contains { error.localizedCaseInsensitiveContains($0) } }
     }
 
     /// What is to be told of an input that gave samples: nil when it was whole.
@@ -77,6 +82,12 @@ struct DecoderLog: Sendable, Hashable {
         let broken = !succeeded || (!errors.isEmpty && missing > 0.25)
         guard broken || (missing > 1 && audioOnly.contains(container ?? "")) else { return nil }
         let whole = duration.map { " of \(Self.clock($0))" } ?? ""
+        if case .url = source, isOfNetwork {
+            return RouterError(
+                .itemFailed, "“\(source.label)” broke off at \(Self.clock(reached))\(whole)",
+                hint: "Check the network and that its server answers", scope: .item, retry: .later,
+                causes: Array(errors.prefix(1)))
+        }
         return RouterError(
             .itemFailed, "“\(source.label)” is damaged: it breaks off at \(Self.clock(reached))\(whole)",
             hint: "Get a whole copy of it", scope: .item, causes: Array(errors.prefix(1)))

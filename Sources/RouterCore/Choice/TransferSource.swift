@@ -4,6 +4,8 @@ import RouteModel
 struct TransferSource: Sendable {
     /// What plays.
     var item: MediaSource
+    /// False: what it shows is not to be seen on receivers (A6).
+    var withPicture = true
     var rooms: [String]
     var routes: Set<RouteID>
     /// What it plays by.

@@ -24,6 +24,8 @@ struct CommandCoalescer: Sendable {
         var number: Int
         /// What is to be done, with what waited before it.
         var command: RemoteCommand
+        /// Whose it counts as.
+        var origin: CommandOrigin
         /// When it may go on, in host nanoseconds; nil: at once.
         var until: Int64?
     }
@@ -33,32 +35,36 @@ struct CommandCoalescer: Sendable {
     private var latestPlace: [Kind: Int] = [:]
     private var passed: [Kind: Int64] = [:]
     /// What waits is to do, with what was merged into it.
-    private var waiting: [Kind: RemoteCommand] = [:]
+    private var waiting: [Kind: (command: RemoteCommand, origin: CommandOrigin)] = [:]
     /// How many have come.
     private(set) var count = 0
 
     /// A command has come.
-    mutating func enter(_ command: RemoteCommand, _ kind: Kind, at now: Int64) -> Ticket {
+    mutating func enter(
+        _ command: RemoteCommand, _ kind: Kind, from origin: CommandOrigin = .system, at now: Int64
+    ) -> Ticket {
         forgetOld(at: now)
         count += 1
         latest[kind] = count
         if Self.saysWhere(command) { latestPlace[kind] = count }
+        let earlier = waiting.removeValue(forKey: kind)
+        let whole = earlier.map { Self.merged($0.command, command) } ?? command
+        let whose = earlier.map { Self.origin(of: $0, before: (command, origin)) } ?? origin
+        var ticket = Ticket(kind: kind, number: count, command: whole, origin: whose, until: nil)
         guard let last = passed[kind], now - last < Self.windowNanoseconds else {
             passed[kind] = now
-            let earlier = waiting.removeValue(forKey: kind)
-            return Ticket(
-                kind: kind, number: count, command: earlier.map { Self.merged($0, command) } ?? command, until: nil)
+            return ticket
         }
-        let whole = waiting[kind].map { Self.merged($0, command) } ?? command
-        waiting[kind] = whole
-        return Ticket(kind: kind, number: count, command: whole, until: last + Self.windowNanoseconds)
+        waiting[kind] = (whole, whose)
+        ticket.until = last + Self.windowNanoseconds
+        return ticket
     }
 
     /// What is to be done for one that has waited; nil where a later one does it, or has taken its place.
     mutating func leave(_ ticket: Ticket, at now: Int64) -> RemoteCommand? {
         guard latest[ticket.kind] == ticket.number else { return nil }
         passed[ticket.kind] = now
-        return waiting.removeValue(forKey: ticket.kind)
+        return waiting.removeValue(forKey: ticket.kind)?.command
     }
 
     /// Kinds are made of names that anybody may send.
@@ -82,6 +88,19 @@ struct CommandCoalescer: Sendable {
         case .setVolume, .seek: true
         default: false
         }
+    }
+
+    /// Whose the sum of two is: of the one that may make it less loud at a time, as far as what it asked for is in it.
+    private static func origin(
+        of first: (command: RemoteCommand, origin: CommandOrigin),
+        before second: (command: RemoteCommand, origin: CommandOrigin)
+    ) -> CommandOrigin {
+        guard !saysWhere(second.command) else { return second.origin }
+        let policy = CommandPolicy()
+        let louder = [first, second].filter { part in
+            if case .stepVolume(let step, _) = part.command { step > 0 } else { true }
+        }
+        return louder.map(\.origin).first { policy.longestStep(from: $0) != nil } ?? second.origin
     }
 
     /// Of two in a row: the later place, or the sum of the steps.

@@ -36,6 +36,8 @@ struct Member: Sendable {
     var session: (any RouteSession)?
     var latest = RouteSessionUpdate()
     var volume: VolumeState?
+    /// It has come back, and has not said since how loud it is.
+    var volumeIsOld = false
     /// Tells our own volume, said back, from a turn of the knob.
     var echo = VolumeEcho()
     /// When it was found louder than it may be, of late, in host nanoseconds.
@@ -51,6 +53,8 @@ struct Member: Sendable {
     var heard = false
     /// Failures of endpoints that another endpoint then made good.
     var failures: [EndpointFailure] = []
+    /// Why the last load failed, where it did.
+    var loadError: RouterError?
     /// A load is under way: what becomes of it is told by how it returns, not by the device's news meanwhile.
     var loading = false
     /// Lets one call at a time through to the session, as the contract of backends demands.
@@ -73,6 +77,8 @@ struct Member: Sendable {
     var fillAgain = false
     /// It did not take a queue: it is loaded item by item.
     var refusesQueue = false
+    /// Another sender has put there what has no place in our queue: it is followed, until something of ours is loaded.
+    var isShared = false
     /// A load was cut off: what the device plays, when it is reached again, is not what it should.
     var cutOff = false
     /// The endpoint it played by last, and what finds the session on it again.

@@ -36,7 +36,10 @@ struct PlayLog: Sendable {
 
     /// The item that plays has come to its own end, or broke off there.
     mutating func ends(_ item: ItemID, _ reason: StopReason = .finished) {
-        if play?.item == item { outcome = reason }
+        guard play?.item == item else { return }
+        outcome = reason
+        // Nobody hears more of it from here on.
+        if reason == .superseded { anchor = nil }
     }
 
     /// - Parameters:

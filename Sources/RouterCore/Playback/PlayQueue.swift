@@ -10,6 +10,8 @@ struct PlayQueue: Sendable {
     private(set) var version = 1
     private(set) var repeatMode = RepeatMode.off
     private(set) var failurePolicy: FailurePolicy?
+    /// Another sender plays something else by now: no item is shown as current, and its place is kept.
+    private(set) var isInterrupted = false
     private(set) var shuffleSeed: UInt32?
     /// Whether something of it comes in on this process's standard input, which no other process can go on with.
     private(set) var readsStandardInput = false
@@ -105,11 +107,13 @@ struct PlayQueue: Sendable {
 
     var snapshot: QueueSnapshot {
         QueueSnapshot(
-            version: version, items: items, current: current, place: place(current), repeatMode: repeatMode,
+            version: version, items: items, current: shown, place: place(shown), repeatMode: repeatMode,
             unshuffled: unshuffled, failurePolicy: failurePolicy, shuffleSeed: shuffleSeed)
     }
 
     var isShuffled: Bool { original != nil }
+
+    private var shown: ItemID? { isInterrupted ? nil : current }
 
     /// How it came from an earlier version to what it is; nil where that is not known any more.
     func changes(since base: Int) -> [QueueChange]? { log.changes(since: base, now: version) }
@@ -175,7 +179,13 @@ struct PlayQueue: Sendable {
             if played.count > Self.playedLimit { played.removeFirst(played.count - Self.playedLimit) }
         }
         current = id
-        commit([.current(id)])
+        commit([.current(shown)])
+    }
+
+    mutating func interrupt(_ isInterrupted: Bool) {
+        guard isInterrupted != self.isInterrupted else { return }
+        self.isInterrupted = isInterrupted
+        if current != nil { commit([.current(shown)]) }
     }
 
     /// Makes what was played before the current item the current one: from there `previous` leads on back.
@@ -330,7 +340,7 @@ struct PlayQueue: Sendable {
         keep(now)
         let moved = drop(gone)
         guard commit(weight: gone.count) else { return }
-        let now: [QueueChange] = moved ? [.current(current)] : []
+        let now: [QueueChange] = moved ? [.current(shown)] : []
         log.append([.remove(self.ids(gone))] + originalChange + now, version: version)
     }
 
@@ -341,7 +351,8 @@ struct PlayQueue: Sendable {
         if let current, let number = numbers[current], !present.contains(number),
             let place = order.firstIndex(of: number)
         {
-            self.current = order[place...].first { present.contains($0) && plays($0) }.map { table[$0].id }
+            let round = repeatMode == .all ? order[..<place] : []
+            self.current = (order[place...] + round).first { present.contains($0) && plays($0) }.map { table[$0].id }
         }
         order.remove(all: gone)
         original?.remove(all: gone)
@@ -397,7 +408,7 @@ struct PlayQueue: Sendable {
         keep(before)
         let count = order.count - new.count
         guard commit(weight: lost.count + new.count + entries.count) else { return true }
-        let now: [QueueChange] = moved ? [.current(current)] : []
+        let now: [QueueChange] = moved ? [.current(shown)] : []
         log.append(
             [.remove(ids(lost)), .insert(new, at: count), .move(ids(entries), to: place)] + originalChange + now,
             version: version)

@@ -16,7 +16,7 @@ extension PlaybackSession {
         }
         if case .seek(let time) = command, !started { return try await holdSeek(time) }
         let item = queue.current
-        var ticket = coalescer.enter(command, kind, at: clock.now())
+        var ticket = coalescer.enter(command, kind, from: origin, at: clock.now())
         if let until = ticket.until {
             try? await clock.sleep(until: until)
             guard let whole = coalescer.leave(ticket, at: clock.now()) else {
@@ -30,7 +30,7 @@ extension PlaybackSession {
         return try await serially {
             if coalescer.isOvertaken(number), CommandCoalescer.saysWhere(wanted) { return .superseded }
             if kind == .seek, queue.current != item { return .superseded }
-            return try await carryOut(wanted, from: origin)
+            return try await carryOut(wanted, from: number.origin)
         }
     }
 
@@ -126,8 +126,14 @@ extension PlaybackSession {
             anchor?.instant = clock.now()
             anchor?.rate = rate
         } else {
-            try await resumePush(push)
+            outcome = try await resumePush(push)
             guard !ended else { return .superseded }
+            if outcome.isError {
+                // None goes on: it waits where it was.
+                run?.timeline = nil
+                anchorToRun()
+                return outcome
+            }
             playWithTimeline(alivePull)
         }
         mediaState = .playing
@@ -136,15 +142,22 @@ extension PlaybackSession {
         return outcome
     }
 
-    private func resumePush(_ push: [Int]) async throws {
-        guard let run else { return }
+    private func resumePush(_ push: [Int]) async throws -> CommandOutcome {
+        guard let run else {
+            // What it waits for has not come yet.
+            guard let item = queue.item(queue.current) else { return .noActionableItem }
+            mediaState = .buffering
+            let outcome = try await restart(item, at: anchor?.position(at: clock.now()) ?? item.start)
+            if outcome.isError { mediaState = .paused }
+            return outcome
+        }
         let kept = await run.feed.retained()
         let frame = run.pausedFrame
         if kept.lowerBound <= frame { return await begin(push, fromFrame: frame, loading: false) }
         // Paused for longer than the decoder's window reaches back: decode again from there.
-        guard let place = run.place(of: frame), let item = queue.item(place.item) else { return }
+        guard let place = run.place(of: frame), let item = queue.item(place.item) else { return .noActionableItem }
         self.run = try await makeRun(item, start: place.time)
-        await begin(push, fromFrame: 0, loading: true)
+        return await begin(push, fromFrame: 0, loading: true)
     }
 
     // MARK: Moving about
@@ -222,13 +235,16 @@ extension PlaybackSession {
         }
     }
 
-    /// Plays `item` from `start` in every room: packets from a new feed, fetching rooms by a load or a seek.
+    /// Plays `item` from `start` in every room: packets from a new feed, fetching rooms by a load or a seek. The outcome is
+    /// an error where no room has taken it.
+    @discardableResult
     func restart(_ item: QueueItem, at start: MediaTime) async throws -> CommandOutcome {
         let paused = mediaState == .paused
         let push = alivePush
+        let wasKnown = item.failure != nil
         guard !push.isEmpty else {
-            await playPull(item, at: start, autoplay: !paused)
-            return ended ? .superseded : .succeeded
+            let outcome = await playPull(item, at: start, autoplay: !paused)
+            return ended ? .superseded : outcome
         }
         jobs.add { [self] in await learnFacts(of: item.id) }
         isRestarting = true
@@ -250,21 +266,25 @@ extension PlaybackSession {
                 await loadPull(index, at: start, autoplay: false)
             }
         }
+        let outcome: CommandOutcome
         if paused {
             await withDiscardingTaskGroup { group in
                 for index in push { group.addTask { await self.loadPush(index, fromFrame: 0) } }
             }
             anchorToRun()
+            outcome = loadOutcome(of: push)
         } else {
-            await begin(push, fromFrame: 0, loading: true)
+            outcome = await begin(push, fromFrame: 0, loading: true)
             playWithTimeline(alivePull)
         }
         guard !ended else { return .superseded }
         isRestarting = false
-        if !paused { mediaState = .playing }
+        if !paused { mediaState = outcome == .accepted ? .buffering : .playing }
         await publish()
         await remember()
-        return .succeeded
+        // The feed may have passed it over, and gone on.
+        if !wasKnown, queue.item(item.id)?.failure != nil, let error = lastItemError { return .failed(error) }
+        return outcome
     }
 
     // MARK: Asking several

@@ -49,7 +49,9 @@ extension PlaybackSession {
                     await finish(edit.edit == .clear ? .cancelled : .finished)
                     return queue.snapshot
                 }
-                _ = try await restart(next, at: next.start)
+                try await restart(next, at: next.start)
+            } else if let item = queue.item(queue.current), await hides(item, by: edit.edit) {
+                try await restart(item, at: anchor?.position(at: clock.now()) ?? item.start)
             } else {
                 try await feedAnew(edit.edit)
             }
@@ -71,7 +73,7 @@ extension PlaybackSession {
             return queue.item(next)?.failure == nil && queue.item(after: answer.after)?.id != next
         }
         guard isOld || changes(edit, whatBegan: [item.id] + ahead.compactMap(\.next)) else { return }
-        _ = try await restart(item, at: anchor?.position(at: clock.now()) ?? .zero)
+        try await restart(item, at: anchor?.position(at: clock.now()) ?? .zero)
     }
 
     /// Whether an edit changes where items end, or the next ones begin, that the decoder has begun.
@@ -80,6 +82,14 @@ extension PlaybackSession {
             return false
         }
         return !Set(begun).isDisjoint(with: ids)
+    }
+
+    /// Whether an edit takes the picture that is shown now off the screen (A6).
+    private func hides(_ item: QueueItem, by edit: QueueEdit) async -> Bool {
+        guard case .settings(let ids, let settings) = edit, settings.externalPlayback == false, ids.contains(item.id),
+            alivePull.contains(where: { members[$0].session?.descriptor.capabilities[.video] != .unsupported })
+        else { return false }
+        return (try? await environment.media.facts(item.source))?.hasVideo ?? false
     }
 
     /// How the queue came from this version to what it is.

@@ -10,6 +10,8 @@ extension PlaybackSession {
         var tries: [ItemID: Int] = [:]
         /// Items that are to be tried again, and from where.
         var again: [ItemID: MediaTime] = [:]
+        /// What is waited for.
+        var hold: Hold?
         /// The policy says stop: nothing follows what failed.
         var halted = false
     }
@@ -52,12 +54,21 @@ extension PlaybackSession {
     /// A person, or a queue that goes on, begins something else.
     func forgetFailures(of item: ItemID) {
         failures.halted = false
+        failures.hold = nil
         failures.tries[item] = nil
         failures.again[item] = nil
     }
 
-    /// With nothing but failures behind it, a queue that is through has failed; so has one that a failure stopped.
+    /// With nothing but failures behind it, a queue that is through has failed; so has one that failures stopped.
     var queueStopReason: StopReason {
-        failures.halted || queue.items.allSatisfy { $0.failure != nil } ? .error : .finished
+        hasGivenUp || queue.items.allSatisfy { $0.failure != nil } ? .error : .finished
+    }
+
+    /// Says why nothing more is begun, where that is by too many failures in a row.
+    func tellGivenUp() async {
+        guard !failures.halted, consecutiveFailures >= consecutiveFailureLimit else { return }
+        await notice(
+            .error, "stopped after \(consecutiveFailures) items in a row that did not play",
+            hint: "Check that the receiver plays this kind of file")
     }
 }

@@ -117,9 +117,13 @@ extension PlaybackSession {
                 members[index].itemEnded = true
                 let error = await diagnosed(
                     update.error ?? RouterError(.itemFailed, "the device could not play it", scope: .item), in: index)
+                let place = loaded.item == queue.current ? anchor?.position(at: clock.now()) : nil
+                if await holdsPull(loaded.item, error, at: place) {
+                    jobs.add { [self] in await serially { await waitInSilenceWherePulled() } }
+                    return
+                }
                 playLog.ends(loaded.item, .error)
-                await itemFailed(
-                    loaded.item, error, at: loaded.item == queue.current ? anchor?.position(at: clock.now()) : nil)
+                await itemFailed(loaded.item, error, at: place)
             case .cancelled: return await mediaLeft(index, nil)
             case .superseded, .replaced, .deviceGone:
                 return await memberLost(
@@ -189,6 +193,13 @@ extension PlaybackSession {
     /// A fetching room is through with an item. When all are (or have had time to be), the next one is loaded.
     func pullItemEnded(_ item: ItemID) async {
         guard !ended else { return }
+        if failures.hold?.item == item {
+            guard isHeardThough(item) else {
+                jobs.add { [self] in await serially { await waitInSilenceWherePulled() } }
+                return
+            }
+            failures.hold = nil
+        }
         // The others have gone on by themselves; this room had nothing to go on with.
         if queue.current != item { return await catchUpAfter(item) }
         guard alivePush.isEmpty else {
@@ -214,39 +225,44 @@ extension PlaybackSession {
         await serially {
             guard !ended, alivePush.isEmpty, alivePull.contains(where: { members[$0].itemEnded }) else { return }
             guard queue.current == item else { return await catchUpAfter(item) }
+            guard failures.hold?.item != item else { return await waitInSilenceWherePulled() }
             if let place = await againPlace(of: item), let same = queue.item(item) {
                 return await tryAgain(same, at: place)
             }
             guard !ended else { return }
             // While something is announced in other rooms this is not its end: see `unpark`.
             if hasGivenUp || queue.item(after: item) == nil, members.contains(where: { $0.phase == .held }) { return }
-            if failures.halted { return await finish(.error) }
-            if consecutiveFailures >= consecutiveFailureLimit {
-                await notice(
-                    .error, "stopped after \(consecutiveFailures) items in a row that did not play",
-                    hint: "Check that the receiver plays this kind of file")
+            if hasGivenUp {
+                await tellGivenUp()
                 return await finish(.error)
             }
             guard let next = queue.item(after: item) else {
                 for index in alivePull { members[index].phase = .finished }
                 return await finish(queueStopReason)
             }
-            await playPull(next, at: next.start, where: { $0.itemEnded || $0.loaded?.item != next.id })
+            // What another sender plays in one of them is not displaced unasked.
+            await playPull(
+                next, at: next.start, where: { !$0.isShared && ($0.itemEnded || $0.loaded?.item != next.id) })
         }
     }
 
     /// Rooms where the item failed load it once more: beside the others, where those play it.
-    private func tryAgain(_ item: QueueItem, at place: MediaTime) async {
+    func tryAgain(_ item: QueueItem, at place: MediaTime) async {
         let failed = alivePull.filter { members[$0].itemEnded }
-        guard failed.count < alivePull.count else { return await playPull(item, at: place) }
+        guard failed.count < alivePull.count else {
+            await playPull(item, at: place)
+            return
+        }
         for index in failed { await load(index) }
         fillWindows()
     }
 
-    /// Loads an item in all fetching rooms of a session that has no others.
+    /// Loads an item in all fetching rooms of a session that has no others. The outcome is an error where none took it.
+    @discardableResult
     func playPull(
         _ item: QueueItem, at start: MediaTime, autoplay: Bool = true, where wanted: (Member) -> Bool = { _ in true }
-    ) async {
+    ) async -> CommandOutcome {
+        if failures.hold?.item != item.id { failures.hold = nil }
         queue.select(item.id)
         anchor = PlaybackAnchor(
             item: item.id, time: start, instant: clock.now(), rate: 0, quality: .estimated,
@@ -255,11 +271,16 @@ extension PlaybackSession {
         jobs.add { [self] in await learnFacts(of: item.id) }
         await publish()
         await remember()
-        await loadPullApart(alivePull.filter { wanted(members[$0]) }, at: start, autoplay: autoplay)
-        guard !ended else { return }
-        if mediaState == .loading { mediaState = autoplay ? .playing : .paused }
+        let rooms = alivePull.filter { wanted(members[$0]) }
+        await loadPullApart(rooms, at: start, autoplay: autoplay)
+        guard !ended else { return .superseded }
+        let outcome = loadOutcome(of: rooms)
+        if mediaState == .loading {
+            mediaState = !autoplay ? .paused : outcome == .accepted ? .buffering : .playing
+        }
         await publish()
         fillWindows()
+        return outcome
     }
 
     // MARK: Rooms that end
@@ -276,12 +297,14 @@ extension PlaybackSession {
 
     /// What was added to the queue after the decoder had come to its end.
     private var itemAfterFeed: QueueItem? {
-        guard !hasGivenUp, let last = feedAnswers.last, last.next == nil else { return nil }
+        guard let last = feedAnswers.last, last.next == nil else { return nil }
+        if let hold = failures.hold, hold.item == last.after { return queue.item(hold.item) }
+        guard !hasGivenUp else { return nil }
         return queue.item(after: last.after)
     }
 
     /// Once every room has heard the feed to its end, the queue goes on with a new one.
-    private func playOnAfterFeed() {
+    func playOnAfterFeed() {
         guard alivePush.allSatisfy({ members[$0].itemEnded }) else { return }
         // Not here: whoever called may hold the lane.
         jobs.add { [self] in
@@ -296,10 +319,11 @@ extension PlaybackSession {
             for index in alivePush { members[index].phase = .finished }
             return
         }
+        if failures.hold?.item == next.id { return await waitInSilence() }
         if let current = queue.current { playLog.ends(current) }
         queue.select(next.id)
         do {
-            _ = try await restart(next, at: next.start)
+            try await restart(next, at: next.start)
             fillWindows()
         } catch {
             await itemFailed(next.id, RouterError(wrapping: error))
@@ -349,7 +373,9 @@ extension PlaybackSession {
         }
         let lost = members.contains { $0.phase == .failed }
         let finished = members.contains { $0.phase == .finished }
-        if finished, queueStopReason == .finished { queue.select(nil) }
-        await finish(finished ? queueStopReason : lost ? .deviceGone : .finished)
+        let reason = finished ? queueStopReason : lost ? .deviceGone : .finished
+        if finished, reason == .finished { queue.select(nil) }
+        if finished { await tellGivenUp() }
+        await finish(reason)
     }
 }

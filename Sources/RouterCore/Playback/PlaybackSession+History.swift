@@ -15,7 +15,8 @@ extension PlaybackSession {
     func keepHistory() {
         let item = anchor?.item ?? queue.current
         let steps = playLog.follow(
-            item, anchor, plays: started && mediaState == .playing && item == queue.current && !isRestarting,
+            item, anchor,
+            plays: started && mediaState == .playing && item == queue.current && !queue.isInterrupted && !isRestarting,
             stopped: ended ? stopReason ?? .cancelled : nil, now: clock.now())
         for case .end(let play, let reason) in steps {
             lastEnd = ItemEnd(item: play.item, play: play.number, reason: reason)

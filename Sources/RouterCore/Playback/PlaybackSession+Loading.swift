@@ -35,7 +35,12 @@ extension PlaybackSession {
         if let place = await againPlace(of: item), number == runCount, let same = queue.item(item) {
             return FeedItem(item: same.id, source: same.source, start: place, end: same.end)
         }
-        let next = hasGivenUp ? nil : queue.item(after: item)
+        var next = hasGivenUp ? nil : queue.item(after: item)
+        if failures.hold?.item == item {
+            if let again = await heldFeedItem(run: number) { return again }
+            guard number == runCount, !ended else { return nil }
+            if failures.hold?.item == item { next = nil }
+        }
         feedAnswers.append((item, next?.id))
         guard let next else { return nil }
         jobs.add { [self] in await learnFacts(of: next.id) }
@@ -44,7 +49,9 @@ extension PlaybackSession {
 
     private func feedStarted(_ mark: PushRun.Mark, run number: Int) {
         guard number == runCount else { return }
+        begunRun = number
         consecutiveFailures = 0
+        if failures.hold?.item == mark.item { failures.hold = nil }
         guard run?.number == number else {
             // The decoder was quicker than the call that started it.
             earlyMarks.append(mark)
@@ -63,6 +70,7 @@ extension PlaybackSession {
         let place = mark.flatMap { mark in
             run.map { mark.offset + MediaTime(frames: max(0, frame - mark.frame), sampleRate: $0.feed.sampleRate) }
         }
+        if await holds(item, error, at: place, frame: frame) { return }
         await itemFailed(item, error, at: place)
     }
 
@@ -79,6 +87,8 @@ extension PlaybackSession {
     func loadPull(_ index: Int, at start: MediaTime, autoplay: Bool) async {
         guard let requirements = members[index].pull, let item = queue.item(queue.current) else { return }
         let token = await token(for: item)
+        members[index].loadError = nil
+        members[index].loadedURL = nil
         // Set first: a failure is this item's, and news of the load may come before it returns.
         members[index].loaded = (item.id, token)
         members[index].itemEnded = false
@@ -100,7 +110,14 @@ extension PlaybackSession {
     func publish(
         _ item: QueueItem, token: MediaToken, for requirements: PullRequirements, in index: Int
     ) async throws -> PullMedia {
-        if item.externalPlayback == false, members[index].session?.descriptor.capabilities[.video] != .unsupported,
+        try await publish(item, token: token, for: requirements, by: members[index].session?.descriptor.capabilities)
+    }
+
+    /// As above, for a device of these capabilities.
+    func publish(
+        _ item: QueueItem, token: MediaToken, for requirements: PullRequirements, by able: RouteCapabilities?
+    ) async throws -> PullMedia {
+        if item.externalPlayback == false, able?[.video] != .unsupported,
             try await environment.media.facts(item.source).hasVideo
         {
             throw RouterError(
@@ -116,6 +133,7 @@ extension PlaybackSession {
             return
         }
         members[index].loading = true
+        members[index].loadError = nil
         // What is known is of what was loaded before.
         members[index].latest.media = .loading
         members[index].latest.stopReason = nil
@@ -126,13 +144,23 @@ extension PlaybackSession {
             loadReturned(index, generation)
             guard !ended else { return }
             members[index].cutOff = false
+            members[index].isShared = false
             members[index].phase = .playing
             members[index].heard = true
+            if members[index].pull != nil, failures.hold?.item == members[index].loaded?.item { failures.hold = nil }
             await takeUp(index)
         } catch {
             loadReturned(index, generation)
             await loadFailed(index, RouterError(wrapping: error))
         }
+    }
+
+    /// What became of loads in these rooms: the first error where none has taken it, unless the item is waited for.
+    func loadOutcome(of indices: [Int]) -> CommandOutcome {
+        let isTaken = indices.contains { members[$0].loadError == nil && members[$0].session != nil }
+        guard !isTaken, let error = indices.compactMap({ members[$0].loadError }).first else { return .succeeded }
+        if let held = failures.hold?.item, held == queue.current { return .accepted }
+        return .failed(error)
     }
 
     /// News of the queue counts again, from here on.
@@ -169,11 +197,13 @@ extension PlaybackSession {
     func loadFailed(_ index: Int, _ failure: RouterError) async {
         guard !ended, members[index].phase != .failed else { return }
         let error = await diagnosed(failure, in: index)
+        members[index].loadError = error
         guard !ended, members[index].phase != .failed else { return }
         let isItems =
             [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code)
             || ([.mediaUnreachable, .mediaForbidden].contains(error.code)
                 && isServedByOthers(members[index].loaded?.item))
+            || (started && error.code == .mediaUnreachable && error.retry == .later)
         if !members[index].heard, !members[index].candidates.isEmpty,
             let session = members[index].session
         {
@@ -190,14 +220,33 @@ extension PlaybackSession {
             members[index].error = await diagnosed(error, in: index)
             return
         }
+        if members[index].push != nil, started, let item = queue.current, failures.hold?.item == item {
+            // Not the room's doing: it plays when the item is there.
+            members[index].itemEnded = true
+            return playOnAfterFeed()
+        }
+        if isItems, started, members[index].push != nil, queue.item(queue.current)?.failure != nil {
+            // Nothing of the feed plays, and it has told why.
+            jobs.add { [self] in await memberFinished(index) }
+            return
+        }
         if isItems, let item = members[index].loaded?.item, members[index].pull != nil {
             members[index].itemEnded = true
+            if await holdsPull(item, error, at: loadedPlace(index)) {
+                jobs.add { [self] in await serially { await waitInSilenceWherePulled() } }
+                return
+            }
             await itemFailed(item, error)
             if started { jobs.add { [self] in await pullItemEnded(item) } }
             return
         }
         members[index].cutOff = true
         await memberLost(index, error)
+    }
+
+    /// Where in its item a room was to begin.
+    private func loadedPlace(_ index: Int) -> MediaTime? {
+        members[index].loadedURL.flatMap { $0.token == members[index].loaded?.token ? $0.start : nil }
     }
 
     /// What one server does not give says nothing of the next item, which may be another's.

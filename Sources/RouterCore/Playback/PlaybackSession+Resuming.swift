@@ -185,10 +185,11 @@ extension PlaybackSession {
         let held = members[index].window
         let first = await current(of: session) ?? RouteSessionUpdate()
         opened(index, session)
+        members[index].volumeIsOld = members[index].volume != nil
         let generation = members[index].generation
         defer { jobs.add { [self] in await follow(index, session, generation: generation) } }
         // It keeps nothing of ours.
-        guard members[index].push == nil else { return await load(index) }
+        guard members[index].push == nil else { return await loadBack(index) }
         var known = first.loaded.flatMap { item(of: $0) }.flatMap { queue.item($0) }
         // A clip that was announced there is no other sender's item.
         if known == nil, let token = first.loaded, !clips.contains(token) {
@@ -218,7 +219,13 @@ extension PlaybackSession {
         }
         // Nothing of ours is there: it is played on from where it would be by now.
         if members.indices.allSatisfy({ $0 == index || !members[$0].alive }) { moveToEstimate(at: clock.now()) }
+        await loadBack(index)
+    }
+
+    /// Loads a room that has come back: its session is a new one, and was never told a volume.
+    private func loadBack(_ index: Int) async {
         await load(index)
+        if members[index].phase == .playing, !ended { await settleVolume(index, asked: false, isBack: true) }
     }
 
     /// Whether the device fetches from an address of ours that is none any more: another port, another network.
@@ -297,6 +304,7 @@ extension PlaybackSession {
                 started = true
                 await resumeHistory()
                 await tryOthersAgain()
+                await settleAgain()
                 await recallVolumes()
                 keepPlace()
                 await remember()
@@ -365,6 +373,13 @@ extension PlaybackSession {
             return anchorToRun()
         }
         await begin(push, fromFrame: 0, loading: true, at: instant)
+    }
+
+    /// Devices that are sent to have forgotten how loud they were told to be.
+    private func settleAgain() async {
+        for index in alivePush where members[index].phase == .playing {
+            await settleVolume(index, asked: false, isBack: true)
+        }
     }
 
     /// With one room back, the others are not given up at once.

@@ -137,30 +137,37 @@ extension PlaybackSession {
     /// with what is loaded.
     ///
     /// - Parameter instant: when it begins, in host nanoseconds; nil: as soon as all can.
-    func begin(_ indices: [Int], fromFrame frame: Int64, loading: Bool, at instant: Int64? = nil) async {
-        guard let begun = run else { return }
+    /// - Returns: what became of it, as far as another timeline has not taken its place.
+    @discardableResult
+    func begin(
+        _ indices: [Int], fromFrame frame: Int64, loading: Bool, at instant: Int64? = nil
+    ) async -> CommandOutcome {
+        guard let begun = run else { return .superseded }
         let rate = begun.feed.sampleRate
         var beginning = instant
         if beginning == nil { beginning = await soonestStart(indices, of: begun.feed, fromFrame: frame) }
-        guard run?.number == begun.number else { return }
+        guard run?.number == begun.number else { return .superseded }
         let timeline = Timeline(
             hostNanoseconds: beginning ?? earliestStart(indices),
             mediaTime: MediaTime(frames: frame, sampleRate: rate))
         run?.timeline = timeline
+        let outcome: CommandOutcome
         if loading {
             await withDiscardingTaskGroup { group in
                 for index in indices { group.addTask { await self.loadPush(index, fromFrame: frame) } }
             }
+            outcome = loadOutcome(of: indices)
         } else {
-            await eachTolerant(indices) { member, session in
+            outcome = await eachTolerant(indices) { member, session in
                 try await session.perform(
                     .play(timeline.shifted(byNanoseconds: member.offsetNanoseconds), fromFrame: frame))
             }
         }
-        guard run?.timeline == timeline else { return }
+        guard run?.timeline == timeline else { return .superseded }
         anchorToRun()
         for mark in run?.marks ?? [] where mark.frame > frame { schedule(mark) }
         for index in indices { present(index) }
+        return outcome
     }
 
     /// Has fetching rooms, which are held ready, play when the timeline begins; unless by then it is another one.

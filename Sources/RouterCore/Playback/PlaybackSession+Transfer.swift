@@ -37,8 +37,10 @@ extension PlaybackSession {
             let active = member.latest.activeTracks ?? []
             return member.latest.tracks?.contains { $0.kind == .text && active.contains($0.id) } ?? false
         }
+        let item = queue.item(queue.current)
         return TransferSource(
-            item: queue.item(queue.current)?.source ?? .url(""), rooms: members.filter(\.takesPart).map(\.name),
+            item: item?.source ?? .url(""), withPicture: item?.externalPlayback ?? true,
+            rooms: members.filter(\.takesPart).map(\.name),
             routes: routes, endpoints: alive.compactMap { $0.session?.descriptor.endpoint }, showsText: texts,
             rate: rate)
     }
@@ -208,7 +210,8 @@ extension PlaybackSession {
             let source = members[sources[0]]
             let url = source.loadedURL.flatMap { $0.token == token ? $0.url : nil }
             guard let there = url ?? source.latest.window?.first(where: { $0.token == token })?.url,
-                let media = try? await environment.media.publish(item, token: token, for: requirements),
+                let media = try? await publish(
+                    item, token: token, for: requirements, by: targets[0].session.descriptor.capabilities),
                 media.url == there
             else { return nil }
         }
@@ -233,9 +236,7 @@ extension PlaybackSession {
     private func take(_ state: TransferState, _ item: QueueItem, in index: Int) async -> Bool {
         guard let session = members[index].session, let requirements = members[index].pull else { return false }
         let token = await token(for: item)
-        guard let media = try? await environment.media.publish(item, token: token, for: requirements) else {
-            return false
-        }
+        guard let media = try? await publish(item, token: token, for: requirements, in: index) else { return false }
         members[index].loaded = (item.id, token)
         members[index].loadedURL = media
         members[index].loading = true

@@ -155,7 +155,7 @@ extension PlaybackSession {
         await tellFixed(wanted)
         endFade()
         for index in able {
-            let level = members[index].volume?.level ?? limited(VolumePosition(1.0 / 3), index)
+            let level = limited(members[index].volume?.level ?? VolumePosition(1.0 / 3), index)
             volumeTargets[index] = VolumeState(level: level, muted: muted)
         }
         return try await writeVolumes()
@@ -315,24 +315,33 @@ extension PlaybackSession {
 
     // MARK: Telling the devices
 
-    /// Tells each room its target. Throws where none took it; the others are told of.
+    /// Tells each room its target. Throws where none took it; the others are told of. `accepted` where none of those that
+    /// took it says how loud it is.
     private func writeVolumes(isFade: Bool = false) async throws -> CommandOutcome {
         let targets = volumeTargets
         volumeTargets = [:]
         guard !targets.isEmpty else { return .succeeded }
         var failure: RouterError?
         var changed = 0
-        await withTaskGroup(of: RouterError?.self) { group in
+        var outcome = CommandOutcome.accepted
+        await withTaskGroup(of: (Int, RouterError?).self) { group in
             for (index, target) in targets {
                 if members[index].isLent {
                     announcement?.volumes[index] = target
                     // What is announced has a volume of its own, which only a person changes.
                     if isFade, announcement?.ownVolume ?? false { continue }
                 }
-                group.addTask { await self.write(target, to: index) }
+                group.addTask { (index, await self.write(target, to: index)) }
             }
-            for await error in group {
-                if let error { failure = failure ?? error } else { changed += 1 }
+            for await (index, error) in group {
+                if let error {
+                    failure = failure ?? error
+                } else {
+                    changed += 1
+                    if members[index].session?.descriptor.volume.readback != VolumeDescriptor.Readback.none {
+                        outcome = .succeeded
+                    }
+                }
             }
         }
         await publish()
@@ -340,7 +349,7 @@ extension PlaybackSession {
             guard changed > 0 else { throw failure }
             await notice(.warning, failure.message, hint: failure.hint)
         }
-        return .succeeded
+        return changed > 0 ? outcome : .succeeded
     }
 
     /// Nil where the device has taken it.
@@ -349,6 +358,7 @@ extension PlaybackSession {
             return RouterError(.routeLost, "\(members[index].name) is not connected", scope: .route, retry: .later)
         }
         let generation = members[index].generation
+        members[index].volumeIsOld = false
         members[index].echo.writes(volume, after: members[index].volume)
         var failure: RouterError?
         do {
@@ -416,11 +426,15 @@ extension PlaybackSession {
         }
         guard !isOfClip(volume, step: step, in: index) else { return }
         let before = members[index].volume
-        guard before != volume || volumes.trims[index] == nil else { return }
+        // While it was away the others may have been turned up or down without it.
+        let left = members[index].volumeIsOld ? volumes.level(of: index, limit: limit(of: index)) : nil
+        members[index].volumeIsOld = false
+        let isApart = left.map { abs($0.value - volume.level.value) > step + 1e-9 } ?? false
+        guard before != volume || volumes.trims[index] == nil || isApart else { return }
         members[index].volume = volume
         if members[index].isLent { announcement?.volumes[index] = volume }
-        if before?.level != volume.level || volumes.trims[index] == nil {
-            if started, before != nil { outsideFade.insert(index) }
+        if before?.level != volume.level || volumes.trims[index] == nil || isApart {
+            if started, before != nil, before != volume { outsideFade.insert(index) }
             volumes.set(volume.level, of: index)
         }
         guard started else { return }
@@ -547,8 +561,10 @@ extension PlaybackSession {
     /// Never touches a volume unasked where the device reports one; where it reports none, sends the remembered one or
     /// a third, since nobody could know what it is.
     ///
-    /// - Parameter asked: whether the volume that was asked for at the start is this room's too.
-    func settleVolume(_ index: Int, asked: Bool = true) async {
+    /// - Parameters:
+    ///   - asked: whether the volume that was asked for at the start is this room's too.
+    ///   - isBack: it was lost, and its device may have forgotten what it was told: as loud as it was, and as silent.
+    func settleVolume(_ index: Int, asked: Bool = true, isBack: Bool = false) async {
         guard let session = members[index].session, members[index].volumeCanBeSet else { return }
         var target: VolumeState?
         let wantedVolume = asked ? wantedVolume : nil
@@ -558,16 +574,19 @@ extension PlaybackSession {
             target = VolumeState(level: limited(level, index))
         } else if session.descriptor.volume.readback == .none || members[index].latest.volume == nil {
             if await current(of: session)?.volume == nil {
-                let remembered = try? await environment.store.volume(of: members[index].route)
-                let level = (remembered ?? nil)?.level ?? VolumePosition(1.0 / 3)
-                target = VolumeState(level: limited(level, index))
-                volumes.set(limited(level, index), of: index)
+                let stored = try? await environment.store.volume(of: members[index].route)
+                let remembered = isBack ? members[index].volume ?? (stored ?? nil) : stored ?? nil
+                let level = limited(remembered?.level ?? VolumePosition(1.0 / 3), index)
+                target = VolumeState(level: level, muted: isBack && remembered?.muted ?? false)
+                volumes.set(level, of: index)
             }
         }
         // Its news may not have been taken up yet, and who steps it at once is to find it.
         var reported = members[index].latest.volume
         if reported == nil { reported = await current(of: session)?.volume }
-        if let reported, target == nil, members[index].volume == nil { await heardVolume(reported, of: index) }
+        if let reported, target == nil, members[index].volume == nil || members[index].volumeIsOld {
+            await heardVolume(reported, of: index)
+        }
         if let limit = limit(of: index), target == nil, let reported = members[index].volume ?? reported,
             reported.level > limit
         {

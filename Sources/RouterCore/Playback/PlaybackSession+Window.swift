@@ -102,7 +102,7 @@ extension PlaybackSession {
             } catch {
                 let error = RouterError(wrapping: error)
                 // Where it is not simply passed over, it is dealt with in its turn.
-                guard [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code),
+                guard [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code), error.retry != .later,
                     (queue.failurePolicy ?? .skip) == .skip
                 else { return result }
                 await itemFailed(item.id, error)
@@ -182,6 +182,7 @@ extension PlaybackSession {
     /// The session's item is another one now, without anything having been loaded.
     func sessionMoves(to item: ItemID, with update: RouteSessionUpdate) async {
         guard queue.current != item, let entry = queue.item(item) else { return fillWindows() }
+        failures.hold = nil
         queue.select(item)
         let playing = update.media == .playing || update.media == .loading || update.media == .buffering
         let position = update.position
@@ -273,11 +274,14 @@ extension PlaybackSession {
         return result
     }
 
-    /// What another sender did has no place in our queue: the device is followed from now on, and not edited any more.
+    /// What another sender did has no place in our queue: the device is followed from now on, and not edited any more
+    /// until something of ours is loaded there. No item of ours plays meanwhile.
     private func share(_ index: Int) async {
         guard ownership == .ours else { return }
-        ownership = .shared
+        members[index].isShared = true
         anchor = nil
+        playLog.advance(to: clock.now())
+        if let current = queue.current { playLog.ends(current, .superseded) }
         await notice(
             .warning, "\(members[index].name): another sender plays something of its own there now",
             hint: "Play again to take it back", member: index)

@@ -14,6 +14,8 @@ actor PlaybackSession {
     var members: [Member]
     var run: PushRun?
     var runCount = 0
+    /// The latest run of which something was decoded.
+    var begunRun = 0
     var station = Station()
     var earlyMarks: [PushRun.Mark] = []
     var mediaState: MediaState = .none
@@ -32,7 +34,6 @@ actor PlaybackSession {
     var feedAnswers: [(after: ItemID, next: ItemID?)] = []
     var awaitedEnd: AwaitedEnd?
     var lastItemError: RouterError?
-    var ownership = SessionOwnership.ours
     var rate: Double
     /// When the last command was given that the position depends on: what a device reported before says nothing of it.
     var commandedAt = Int64.min
@@ -97,6 +98,14 @@ actor PlaybackSession {
     }
 
     var clock: any HostClock { environment.clock }
+    /// Shared for as long as a room plays what another sender has put there.
+    var ownership: SessionOwnership {
+        members.contains { $0.isShared && $0.takesPart && !$0.isOver } ? .shared : .ours
+    }
+    /// Whether no room plays anything of ours.
+    private var isInterrupted: Bool {
+        ownership == .shared && members.allSatisfy { !$0.alive || $0.isShared }
+    }
     var routes: Set<RouteID> { Set(members.filter { $0.phase != .left }.map(\.route)) }
     var alivePush: [Int] { members.indices.filter { members[$0].alive && members[$0].push != nil } }
     var alivePull: [Int] { members.indices.filter { members[$0].alive && members[$0].pull != nil } }
@@ -132,6 +141,7 @@ actor PlaybackSession {
 
     func publish() async {
         forgetSilentRooms()
+        if !ended { queue.interrupt(isInterrupted) }
         keepHistory()
         watchEnd()
         rememberSoon()
@@ -367,6 +377,7 @@ actor PlaybackSession {
         members[index].calls = 0
         members[index].deviceRepeat = nil
         members[index].cutOff = false
+        members[index].isShared = false
         members[index].endpoint = session.descriptor.endpoint
         members[index].rejoinToken = session.descriptor.rejoinToken ?? members[index].rejoinToken
     }
@@ -421,7 +432,9 @@ actor PlaybackSession {
         guard !ended, !queue.readsStandardInput else { return }
         let store = environment.store
         let played = queue.recentlyPlayed
-        let queue = queue.snapshot
+        var queue = queue.snapshot
+        // Who takes it up after a restart is to find its place.
+        queue.current = self.queue.current
         let shown = self.members.indices.filter { self.members[$0].takesPart }
         let members = shown.map { self.members[$0] }
         var rejoin: [RouteID: String] = [:]
