@@ -288,7 +288,7 @@ extension PlaybackSession {
         clips = record.clips ?? []
         takeAnchor(record)
         queue.recall(record.played ?? [])
-        takeVolumes(record)
+        await takeVolumes(record)
         if let current = queue.current { jobs.add { [self] in await learnFacts(of: current) } }
         await publish()
         do {

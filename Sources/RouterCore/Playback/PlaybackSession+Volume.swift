@@ -22,7 +22,7 @@ extension PlaybackSession {
 
     func limit(of index: Int) -> VolumePosition? { members[index].limit(atMinute: environment.localMinute()) }
 
-    private func limited(_ level: VolumePosition, _ index: Int) -> VolumePosition {
+    func limited(_ level: VolumePosition, _ index: Int) -> VolumePosition {
         limit(of: index).map { min($0, level) } ?? level
     }
 
@@ -49,19 +49,19 @@ extension PlaybackSession {
     }
 
     /// A group that all rooms are of is no part of them.
-    private func part(_ room: String?) -> String? {
+    func part(_ room: String?) -> String? {
         guard let room, groups[room.lowercased()] != nil, rooms(room) == rooms(nil) else { return room }
         return nil
     }
 
-    private func isGroup(_ room: String?) -> Bool { room.map { groups[$0.lowercased()] != nil } ?? false }
+    func isGroup(_ room: String?) -> Bool { room.map { groups[$0.lowercased()] != nil } ?? false }
 
     /// How loud some rooms are together: as loud as the loudest.
-    private func loudness(of rooms: [Int]) -> Double? { rooms.compactMap { members[$0].volume?.level.value }.max() }
+    func loudness(of rooms: [Int]) -> Double? { rooms.compactMap { members[$0].volume?.level.value }.max() }
 
     /// How loud each of some rooms is to be for the loudest to be at `level`, and the others to it as they are now; where
     /// all are silent, as they were before that.
-    private func levels(_ level: VolumePosition, of rooms: [Int]) -> [Int: VolumePosition] {
+    func levels(_ level: VolumePosition, of rooms: [Int]) -> [Int: VolumePosition] {
         guard let loudest = loudness(of: rooms), loudest > 0 else {
             return Dictionary(
                 rooms.map { ($0, VolumePosition(level.value * (silentShares[$0] ?? 1))) },
@@ -193,131 +193,11 @@ extension PlaybackSession {
         for index in members.indices { members[index].startTrim = trims[members[index].room] }
     }
 
-    // MARK: Fade
-
-    func endFade() {
-        fadeNumber += 1
-        outsideFade = []
-    }
-
-    func fade(to level: VolumePosition, over time: MediaTime, room: String?) async throws -> CommandOutcome {
-        guard time >= .zero, time <= Self.longestFade else {
-            throw RouterError(
-                .unsupported, "a fade of \(Int(time.seconds.rounded())) s is out of range",
-                hint: "Choose from 0 s to 1 h", scope: .command)
-        }
-        let wanted = rooms(room)
-        guard !wanted.isEmpty else { return .deviceNotFound }
-        let able = wanted.filter { members[$0].volumeCanBeSet }
-        guard let first = able.first else { throw fixedVolume(members[wanted[0]]) }
-        let room = part(room)
-        let begin: VolumePosition? =
-            room == nil ? VolumePosition(volumes.master) : loudness(of: able).map { VolumePosition($0) }
-        guard let begin, able.contains(where: { members[$0].volume != nil }) else {
-            throw silentVolume(members[first])
-        }
-        guard time > .zero, begin != level else { return try await setVolume(level, room: room, from: .system) }
-        await tellFixed(wanted)
-        for index in able where members[index].volume == nil {
-            let refusal = silentVolume(members[index])
-            await notice(.warning, refusal.message, hint: refusal.hint, member: index)
-        }
-        endFade()
-        var ways: [Int: Fade.Way] = [:]
-        let ends = isGroup(room) ? levels(level, of: able) : [:]
-        for index in able {
-            guard let now = members[index].volume?.level else { continue }
-            let end = room == nil ? VolumePosition(level.value * (volumes.trims[index] ?? 1)) : ends[index] ?? level
-            ways[index] = Fade.Way(from: now, to: end)
-        }
-        let fade = Fade(
-            number: fadeNumber, way: Fade.Way(from: begin, to: level), ways: ways, begun: clock.now(), time: time,
-            room: room)
-        jobs.add { [self] in await performFade(fade) }
-        return .accepted
-    }
-
-    private static let longestFade = MediaTime(seconds: 3600)
-
-    private struct Fade: Sendable {
-        struct Way: Sendable {
-            var from: VolumePosition
-            var to: VolumePosition
-
-            /// - Parameter share: how much of it is done, 0 to 1.
-            func level(_ share: Double) -> VolumePosition {
-                share >= 1 ? to : VolumePosition(from.value + (to.value - from.value) * share)
-            }
-        }
-
-        var number: Int
-        /// Of the master, or of the room that was named.
-        var way: Way
-        /// Of each room, should one of them go its own way.
-        var ways: [Int: Way]
-        var begun: Int64
-        var time: MediaTime
-        var room: String?
-
-        /// No finer than devices can, and no oftener than they like.
-        var steps: Int64 {
-            let fine = Int64((abs(way.to.value - way.from.value) * 100).rounded(.up))
-            return max(1, min(fine, time.nanoseconds / 200_000_000))
-        }
-
-        func share(_ step: Int64) -> Double { Double(step) / Double(steps) }
-
-        func instant(_ step: Int64) -> Int64 {
-            begun + Int64(Double(time.nanoseconds) * Double(step) / Double(steps))
-        }
-    }
-
-    private func performFade(_ fade: Fade) async {
-        for step in 1...fade.steps {
-            guard (try? await clock.sleep(until: fade.instant(step))) != nil else { return }
-            // The clock may have gone on by more than a step.
-            if step < fade.steps, fade.instant(step + 1) <= clock.now() { continue }
-            let goesOn = await serially { await self.take(step, of: fade) }
-            guard goesOn else { return }
-        }
-    }
-
-    /// False once somebody has set a volume.
-    private func take(_ step: Int64, of fade: Fade) async -> Bool {
-        guard !ended, !ending, fadeNumber == fade.number else { return false }
-        let able = rooms(fade.room).filter { members[$0].volumeCanBeSet && !outsideFade.contains($0) }
-        guard !able.isEmpty else { return false }
-        let share = fade.share(step)
-        if fade.room == nil, outsideFade.isEmpty {
-            volumes.setMaster(fade.way.level(share))
-            for index in able {
-                guard let target = volumes.level(of: index, limit: limit(of: index)) else { continue }
-                volumeTargets[index] = VolumeState(level: target, muted: members[index].volume?.muted ?? false)
-            }
-        } else {
-            // Each by itself: a master would move the room that was turned, too.
-            for index in able {
-                guard let level = fade.ways[index]?.level(share) else { continue }
-                volumes.set(level, of: index)
-                volumeTargets[index] = VolumeState(
-                    level: limited(level, index), muted: members[index].volume?.muted ?? false)
-            }
-        }
-        do {
-            _ = try await writeVolumes(isFade: true)
-        } catch {
-            let error = RouterError(wrapping: error)
-            await notice(.warning, "the fade ended early: \(error.message)", hint: error.hint)
-            return false
-        }
-        return fadeNumber == fade.number
-    }
-
     // MARK: Telling the devices
 
     /// Tells each room its target. Throws where none took it; the others are told of. `accepted` where none of those that
     /// took it says how loud it is.
-    private func writeVolumes(isFade: Bool = false) async throws -> CommandOutcome {
+    func writeVolumes(isFade: Bool = false) async throws -> CommandOutcome {
         let targets = volumeTargets
         volumeTargets = [:]
         guard !targets.isEmpty else { return .succeeded }
@@ -375,19 +255,19 @@ extension PlaybackSession {
         return failure
     }
 
-    private func fixedVolume(_ member: Member) -> RouterError {
+    func fixedVolume(_ member: Member) -> RouterError {
         RouterError(
             .unsupported, "the volume of \(member.name) is fixed", hint: "Turn the knob on the device",
             scope: .command)
     }
 
-    private func silentVolume(_ member: Member) -> RouterError {
+    func silentVolume(_ member: Member) -> RouterError {
         RouterError(
             .unavailable, "\(member.name) does not say how loud it is, so it cannot be stepped",
             hint: "Set a level first, such as 30", scope: .command)
     }
 
-    private func tellFixed(_ wanted: [Int]) async {
+    func tellFixed(_ wanted: [Int]) async {
         guard let fixed = wanted.first(where: { !members[$0].volumeCanBeSet }) else { return }
         let error = fixedVolume(members[fixed])
         await notice(.warning, error.message, hint: error.hint, member: fixed)
@@ -531,7 +411,7 @@ extension PlaybackSession {
 
     /// After a restart: the master and the trims as they were written. What a device tells that is otherwise was turned
     /// there meanwhile.
-    func takeVolumes(_ record: SessionRecord) {
+    func takeVolumes(_ record: SessionRecord) async {
         let written = Dictionary(record.members.map { ($0.route, $0) }, uniquingKeysWith: { first, _ in first })
         var trims: [Int: Double] = [:]
         for index in members.indices {
@@ -543,6 +423,15 @@ extension PlaybackSession {
         }
         guard let master = record.master else { return }
         volumes = GroupVolume(master: master, trims: trims, silenced: record.silencedMaster)
+        // The record is written now and then, and each volume as it is set.
+        for index in trims.keys.sorted() {
+            guard let last = try? await environment.store.volume(of: members[index].route),
+                last != members[index].volume
+            else { continue }
+            members[index].volume = last
+            let known = volumes.level(of: index, limit: limit(of: index))
+            if known.map({ abs($0.value - last.level.value) > 1e-6 }) ?? true { volumes.set(last.level, of: index) }
+        }
     }
 
     /// After a restart: a device that does not say how loud it is is as loud as it was last told to be.
