@@ -144,17 +144,16 @@ in_lab() {
 mapfile -t again < <(python3 Tests/summary.py skipped "${events[@]}")
 [ ${#again[@]} = 0 ] || in_lab lab "${again[@]}"
 
-# A second try, alone, for a few: a machine that stood still for a moment makes a test of real time fail, and a fault
-# makes it fail again. What needed it is named at the end.
-first=("${events[@]}") events=() most=8
+# Once more, alone, for a few that failed: they have failed all the same, and who looks into it is told how it went.
+first=("${events[@]}") events=() most=8 first_status=$status
 mapfile -t again < <(python3 Tests/summary.py failed "${first[@]}")
 if [ ${#again[@]} -gt 0 ] && [ ${#again[@]} -le $most ]; then
-    status=0
     patterns=()
     for pattern in "${again[@]}"; do patterns+=(--filter "$pattern"); done
     timed second-try :: $width 1 "${patterns[@]}"
     mapfile -t again < <(python3 Tests/summary.py skipped "${events[@]}")
     [ ${#again[@]} = 0 ] || in_lab second-try-lab "${again[@]}"
+    status=$first_status
 fi
 
 python3 Tests/summary.py count "${first[@]}" --again ${events[@]+"${events[@]}"} >"$logs/summary.txt"

@@ -40,7 +40,7 @@ struct StreamingTests {
                 #expect(record.malformedDatagrams == 0)
                 #expect(record.heardFrames >= Self.seconds * 48_000)
                 #expect(record.playoutDelay == 400)
-                #expect(late.count >= Self.seconds - 2 && late.areMostlyWithin(1_000_000), "\(late)")
+                #expect(late.count >= Self.seconds - 2 && worst < 1_000_000)
                 #expect((share > 0) == (record.lostDatagrams > 0))
             }
         }
@@ -77,7 +77,7 @@ struct StreamingTests {
                 let both = all.flatMap { $0 }
                 let spread = (both.max() ?? .max) - (both.min() ?? 0)
                 print("cast-streaming", "receivers=2", "seconds=\(Self.seconds)", "spread=\(spread / 1000)us")
-                #expect(all.allSatisfy { $0.count >= Self.seconds - 2 && $0.areMostlyWithin(500_000) }, "\(all)")
+                #expect(all.allSatisfy { $0.count >= Self.seconds - 2 } && spread < 1_000_000)
             }
         }
     }
