@@ -279,40 +279,41 @@ public actor SimulatedCastReceiver {
     }
 
     private func handle(_ input: SimulatedCastInput) async {
+        if case .message = input, configuration.faults.answerDelay > .zero {
+            let delay = configuration.faults.answerDelay.components
+            try? await clock.sleep(nanoseconds: delay.seconds * 1_000_000_000 + delay.attoseconds / 1_000_000_000)
+        }
+        // The machine stops sound at the instant of what it hears, so nothing is heard past that meanwhile.
+        let (now, ending) = await player.hold()
+        if let ending { machine.receive(ending, at: now) }
         switch input {
         case .opened(let id, let writer):
             writers[id] = writer
-            machine.opened(id, at: clock.now())
-        case .message(let id, let message):
-            if configuration.faults.answerDelay > .zero {
-                let delay = configuration.faults.answerDelay.components
-                try? await clock.sleep(
-                    nanoseconds: delay.seconds * 1_000_000_000 + delay.attoseconds / 1_000_000_000)
-            }
-            machine.receive(message, on: id, at: clock.now())
+            machine.opened(id, at: now)
+        case .message(let id, let message): machine.receive(message, on: id, at: now)
         case .closed(let id):
             writers[id] = nil
             silenced.remove(id)
             machine.closed(id)
         case .player(let event):
             if case .fetched(let fetch) = event.kind { keep(fetch) }
-            machine.receive(event, at: clock.now())
+            machine.receive(event, at: now)
         case .text(let text):
             if let fetch = text.fetch { keep(fetch) }
-            machine.receive(text, at: clock.now())
+            machine.receive(text, at: now)
         case .tick:
-            let now = clock.now()
             if let backAt, now >= backAt { await listenAgain() }
             machine.tick(at: now)
-        case .control(let deed): await control(deed, at: clock.now())
+        case .control(let deed): await control(deed, at: now)
         case .setByGroup(let level, let muted):
             machine.setVolume(level: level, muted: muted)
             machine.broadcastStatus()
             toldLevel = machine.level
         case .happened(let word, let details): note(word, details)
-        case .deed(let deed): deed(&machine, clock.now())
+        case .deed(let deed): deed(&machine, now)
         }
         await perform(machine.takeActions())
+        await player.release()
         tellGroups()
     }
 

@@ -60,6 +60,9 @@ actor SimulatedPlayer {
     /// The generation of the deck that is heard.
     private var current = 0
     private var ticker: Task<Void, Never>?
+    private var isHeld = false
+    /// How the stretch that was heard last ended, if the player itself ended it.
+    private var ending: PlayerEvent?
     private var since: Int64?
     private var heardFrames = 0
     private var gain: Double = 1
@@ -119,6 +122,23 @@ actor SimulatedPlayer {
 
     // MARK: Commands
 
+    /// Lets be heard what is due, and nothing more until `release`.
+    ///
+    /// The owner decides at an instant and says so a little later; on a busy machine a tick would come between the two and
+    /// let pass what the owner has already said was not heard.
+    ///
+    /// - Returns: The instant up to which it was heard, and how the player ended the stretch, if it did: `events` says
+    ///   so too, perhaps later.
+    func hold() -> (instant: Int64, ending: PlayerEvent?) {
+        let instant = clock.now()
+        pump(until: instant)
+        isHeld = true
+        return (instant, ending)
+    }
+
+    /// From here on ticks let pass what is due.
+    func release() { isHeld = false }
+
     /// Opens media and decodes from its start position; says `loaded` and `buffered`, or `failed`. Everything else is let
     /// go, but for the deck of generation `kept`.
     func load(_ load: PlayerLoad, generation: Int, keeping kept: Int? = nil) async {
@@ -156,11 +176,12 @@ actor SimulatedPlayer {
     /// From this instant on what is buffered is heard.
     func play(since instant: Int64) {
         since = instant
+        ending = nil
         heardFrames = 0
         ticker?.cancel()
         ticker = Task {
             while !Task.isCancelled {
-                pump(until: clock.now())
+                if !isHeld { pump(until: clock.now()) }
                 guard (try? await clock.sleep(nanoseconds: Self.tickNanoseconds)) != nil else { return }
             }
         }
@@ -225,13 +246,15 @@ actor SimulatedPlayer {
         hear(samples)
         if deck.queue.frames < Self.maximumFrames { deck.room?.yield() }
         guard samples.count / AudioDecoder.channels < due else { return }
-        switch deck.decodeEnd {
-        case .whole: say(.ended(heardFrames: heardFrames), current)
-        case .failed(let code, let reason): say(.failed(code: code, reason: reason), current)
-        case nil:
-            say(.starved(heardFrames: heardFrames), current)
-            deck.waitsForBuffer = true
-        }
+        let kind: PlayerEvent.Kind =
+            switch deck.decodeEnd {
+            case .whole: .ended(heardFrames: heardFrames)
+            case .failed(let code, let reason): .failed(code: code, reason: reason)
+            case nil: .starved(heardFrames: heardFrames)
+            }
+        if deck.decodeEnd == nil { deck.waitsForBuffer = true }
+        ending = PlayerEvent(generation: current, kind: kind)
+        say(kind, current)
         self.since = nil
         ticker?.cancel()
         tellIfBuffered(deck)

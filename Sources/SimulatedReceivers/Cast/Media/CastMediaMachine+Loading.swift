@@ -146,6 +146,7 @@ extension CastMediaMachine {
             note(wantsPlay ? "playing" : "paused", ["position": .number(position(at: now))])
             pushStatus(at: now)
         case .starved(let frames):
+            guard phase == .playing else { return }
             stopClock(heardFrames: frames, at: now)
             phase = .buffering
             note("starved", ["position": .number(basePosition)])
