@@ -139,7 +139,15 @@ private let second: Int64 = 1_000_000_000
             return true
         }
         let clock = ManualClock()
-        let session = try await CastSession.connect(device, clock: clock)
+        let session: CastSession
+        do {
+            session = try await CastSession.connect(device, clock: clock)
+        } catch CastConnectionError.closedByPeer where moment == .opening && !politely {
+            // It hung up before the connection was said to be open.
+            #expect(clock.sleepers == 0)
+            await device.stop()
+            return
+        }
         // A device that closes at once may be gone before this.
         let channel = try? await session.channel("urn:x-cast:a")
         #expect(channel != nil || moment == .opening)
