@@ -201,6 +201,7 @@ public final class FakeRouteSession: RouteSession {
     private let closed = Mutex(false)
     private let endGate = Mutex<AsyncStream<Void>?>(nil)
     private let commandGate = Mutex<AsyncStream<Void>?>(nil)
+    private let upcomingGate = Mutex<AsyncStream<Void>?>(nil)
 
     init(
         endpoint: Endpoint, delivery: MediaDelivery, clock: any HostClock, joining: RouteSessionUpdate? = nil,
@@ -243,6 +244,13 @@ public final class FakeRouteSession: RouteSession {
     public func holdsCommand() -> AsyncStream<Void>.Continuation {
         let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
         commandGate.withLock { $0 = gate }
+        return continuation
+    }
+
+    /// The next `setUpcoming` returns when the continuation is finished; the device holds the items before that.
+    public func holdsUpcoming() -> AsyncStream<Void>.Continuation {
+        let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
+        upcomingGate.withLock { $0 = gate }
         return continuation
     }
 
@@ -369,6 +377,11 @@ public final class FakeRouteSession: RouteSession {
                 Array(window[...place]) + items[passed...].map { WindowEntry(token: $0.token, url: $0.url) }
             $0.calls += 1
         }
+        let gate = upcomingGate.withLock { gate in
+            defer { gate = nil }
+            return gate
+        }
+        if let gate { for await _ in gate {} }
     }
 
     public func storeState() async throws -> TransferState? {

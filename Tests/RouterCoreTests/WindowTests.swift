@@ -222,6 +222,30 @@ struct WindowTests {
         }
     }
 
+    @Test("a load that overtakes the answer about what comes next does not make the new queue look cut short")
+    func loadWhileFilling() async throws {
+        try await House.twoWithQueues().live { house in
+            _ = try await house.play(all, in: ["Lounge"])
+            let lounge = try house.lounge()
+            #expect(await house.holds(2, in: lounge))
+            let ids = try #require(await house.session()).queue.items.map(\.id)
+            let asked = lounge.asked.count
+            let answer = lounge.holdsUpcoming()
+            _ = try await house.engine.edit(
+                .move([ids[3]], before: ids[1]), session: nil, ifVersion: nil, workingDirectory: "/")
+            #expect(await eventually { lounge.asked.count > asked })
+            async let skip = house.engine.perform(.next, session: nil, origin: .cli)
+            await othersHaveRun()
+            answer.finish()
+            _ = try await skip
+            await othersHaveRun()
+            let queue = try #require(await house.session()).queue
+            #expect(queue.items.map(\.id) == [ids[0], ids[3], ids[1], ids[2]] + ids.dropFirst(4))
+            #expect(queue.current == ids[3])
+            #expect(await house.holds(2, in: lounge))
+        }
+    }
+
     @Test("C14 C12 C15 rate, tracks and ads: asked of the device where it can, refused in words where not")
     func features() async throws {
         try await House.twoWithQueues().live { house in

@@ -70,6 +70,8 @@ struct Member: Sendable {
     var window: [MediaToken]? = []
     /// Calls of `load` and `setUpcoming` that have returned, as `RouteSessionUpdate.calls` counts them.
     var calls = 0
+    /// Loads that were begun: each begins a new queue on the device.
+    var loads = 0
     /// How the device's own queue was last known to go on at its end.
     var deviceRepeat: RepeatMode?
     /// `setUpcoming` is under way, and whether it has to be done again after that.

@@ -93,6 +93,7 @@ extension PlaybackSession {
         members[index].loaded = (item.id, token)
         members[index].itemEnded = false
         members[index].loading = true
+        members[index].loads += 1
         do {
             var media = try await publish(item, token: token, for: requirements, in: index)
             media.start = start

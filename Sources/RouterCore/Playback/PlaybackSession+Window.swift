@@ -53,6 +53,7 @@ extension PlaybackSession {
         _ media: [PullMedia], in index: Int, _ session: any RouteSession, generation: Int, after current: MediaToken
     ) async {
         let tokens = media.map(\.token)
+        let loads = members[index].loads
         var asked = false
         var failure: RouterError?
         do {
@@ -67,6 +68,11 @@ extension PlaybackSession {
         }
         guard members[index].generation == generation, !ended else { return }
         if asked { members[index].calls += 1 }
+        // What was loaded meanwhile has begun another queue, in which nothing of this is.
+        guard members[index].loads == loads else {
+            members[index].fillAgain = true
+            return
+        }
         if let failure { return await upcomingFailed(index, failure) }
         guard asked else {
             members[index].fillAgain = true
