@@ -16,7 +16,7 @@ struct CodedFeedTests {
     }
 
     /// The access units as a stream that ffmpeg reads, each with a header (ISO 13818-7, ADTS), decoded by it.
-    private func decoded(_ packets: [AudioPacket], rate: Int) throws -> [Float] {
+    private func decoded(_ packets: [AudioPacket], rate: Int) async throws -> [Float] {
         var stream: [UInt8] = []
         for packet in packets {
             let length = packet.payload.count + 7
@@ -27,7 +27,7 @@ struct CodedFeedTests {
             ]
             stream += packet.payload
         }
-        let bytes = try Tools.ffmpeg(["-f", "aac", "-i", "pipe:0", "-f", "f32le", "pipe:1"], input: stream)
+        let bytes = try await Tools.ffmpeg(["-f", "aac", "-i", "pipe:0", "-f", "f32le", "pipe:1"], input: stream)
         return bytes.withUnsafeBytes { raw in
             (0..<(raw.count / 4)).map { raw.loadUnaligned(fromByteOffset: $0 * 4, as: Float.self) }
         }
@@ -51,7 +51,7 @@ struct CodedFeedTests {
     @Test("A8 AAC: every packet, decoded by ffmpeg, has the sound of its own time", arguments: [44_100, 48_000])
     func timing(rate: Int) async throws {
         let seconds = 3
-        let path = try Tone.write(OpusFeedTests.tones(frames: 44_100 * seconds + 77), to: folder("a.flac"))
+        let path = try await Tone.write(OpusFeedTests.tones(frames: 44_100 * seconds + 77), to: folder("a.flac"))
         let feed = try await library().feed(item("a", path), events: FeedScript().feedEvents)
         let packets = try await drain(feed.packets(Self.aac(rate), from: 0))
         let frames = ((44_100 * seconds + 77) * rate + 44_099) / 44_100
@@ -61,7 +61,7 @@ struct CodedFeedTests {
         #expect(packets.allSatisfy { $0.frameCount == 1024 && $0.payload.count <= 1536 && !$0.payload.isEmpty })
         let bitRate = packets.map(\.payload.count).reduce(0, +) * 8 / seconds
         #expect(bitRate < 300_000, "\(bitRate)")
-        let sound = try decoded(packets, rate: rate)
+        let sound = try await decoded(packets, rate: rate)
         #expect(sound.count == packets.count * 2048)
         for start in [2_048, 40_000, 100_000] {
             for (channel, frequency) in [(0, 441.0), (1, 1000.0)] {
@@ -75,13 +75,13 @@ struct CodedFeedTests {
 
     @Test("A8 AAC: encoded once for all readers; who begins in the middle gets the sound of there")
     func sharing() async throws {
-        let path = try Tone.write(OpusFeedTests.tones(frames: 44_100 * 3), to: folder("a.flac"))
+        let path = try await Tone.write(OpusFeedTests.tones(frames: 44_100 * 3), to: folder("a.flac"))
         let feed = try await library().feed(item("a", path), events: FeedScript().feedEvents)
         let later = try await drain(feed.packets(Self.aac(44_100), from: 50_000))
         #expect(later.first?.frame == 49_152)
         let whole = try await drain(feed.packets(Self.aac(44_100), from: 0))
         #expect(Array(whole.suffix(later.count)) == later)
-        let sound = try decoded(whole, rate: 44_100)
+        let sound = try await decoded(whole, rate: 44_100)
         // Across the seam, where one encoder began and another ended.
         let seam = 49_152 - 4_800
         let part = stride(from: seam * 2, to: (seam + 9_600) * 2, by: 2).map { sound[$0] }
@@ -93,7 +93,7 @@ struct CodedFeedTests {
 
     @Test("A8 what is not AAC-LC as receivers take it is refused")
     func refused() async throws {
-        let path = try Tone.write(OpusFeedTests.tones(frames: 4_410), to: folder("a.flac"))
+        let path = try await Tone.write(OpusFeedTests.tones(frames: 4_410), to: folder("a.flac"))
         let feed = try await library().feed(item("a", path), events: FeedScript().feedEvents)
         var formats = [Self.aac(32_000), Self.aac(44_100), Self.aac(44_100), Self.aac(44_100)]
         formats[1].framesPerPacket = 960
@@ -119,7 +119,7 @@ struct CodedFeedTests {
         }
         let bytes = source.flatMap { value in (0..<4).map { UInt8(truncatingIfNeeded: value >> Int32(8 * $0)) } }
         let path = folder("deep.flac")
-        try Tools.ffmpeg(
+        try await Tools.ffmpeg(
             [
                 "-f", "s32le", "-ar", "44100", "-ac", "2", "-i", "pipe:0", "-sample_fmt", "s32", "-bits_per_raw_sample",
                 "24",
@@ -139,7 +139,7 @@ struct CodedFeedTests {
 
     @Test("A8 Apple Lossless at 48,000 Hz has the sound of its own time, 16 and 24 bit", arguments: [16, 24])
     func fortyEight(bits: Int) async throws {
-        let path = try Tone.write(OpusFeedTests.tones(frames: 44_100 * 2), to: folder("a.flac"))
+        let path = try await Tone.write(OpusFeedTests.tones(frames: 44_100 * 2), to: folder("a.flac"))
         let feed = try await library().feed(item("a", path), events: FeedScript().feedEvents)
         let format = AudioPacketFormat(codec: .alac, sampleRate: 48_000, bitDepth: bits)
         let packets = try await drain(feed.packets(format, from: 0))

@@ -22,7 +22,7 @@ struct FactsTests {
             ("opus", "audio/ogg"),
         ])
     func tags(name: String, contentType: String) async throws {
-        let path = try Tone.write(Tone.samples(frames: 88_200), to: folder("a.\(name)"), tags: Self.tags)
+        let path = try await Tone.write(Tone.samples(frames: 88_200), to: folder("a.\(name)"), tags: Self.tags)
         let facts = try await library().facts(.file(path: path))
         #expect(facts.contentType == contentType)
         #expect(facts.hasAudio && !facts.hasVideo && !facts.live && !facts.hasArtwork)
@@ -37,10 +37,10 @@ struct FactsTests {
 
     @Test("A file is probed again when it has changed")
     func cached() async throws {
-        let path = try Tone.write(Tone.samples(frames: 4410), to: folder("a.flac"), tags: ["title": "one"])
+        let path = try await Tone.write(Tone.samples(frames: 4410), to: folder("a.flac"), tags: ["title": "one"])
         let media = library()
         #expect(try await media.facts(.file(path: path)).metadata.title == "one")
-        try Tone.write(Tone.samples(frames: 44_100), to: path, tags: ["title": "two, longer"])
+        try await Tone.write(Tone.samples(frames: 44_100), to: path, tags: ["title": "two, longer"])
         #expect(try await media.facts(.file(path: path)).metadata.title == "two, longer")
     }
 
@@ -49,7 +49,7 @@ struct FactsTests {
         let media = library()
         for (name, type) in [("v.mp4", "video/mp4"), ("v.mov", "video/quicktime"), ("v.mkv", "video/x-matroska")] {
             let path = folder(name)
-            try Tools.ffmpeg([
+            try await Tools.ffmpeg([
                 "-f", "lavfi", "-i", "testsrc=size=64x64:rate=5:duration=1", "-f", "lavfi", "-i", "sine=duration=1",
                 "-c:v", "mpeg4", "-c:a", "aac", path,
             ])
@@ -96,10 +96,10 @@ struct FactsTests {
     func pictures() async throws {
         let inside = folder("inside.jpg")
         let noise = "nullsrc=size=800x800,geq=random(1)*255:128:128"
-        try Tools.ffmpeg(["-f", "lavfi", "-i", noise, "-frames:v", "1", "-q:v", "2", inside])
-        let song = try Tone.write(Tone.samples(frames: 4410), to: folder("plain.flac"))
+        try await Tools.ffmpeg(["-f", "lavfi", "-i", noise, "-frames:v", "1", "-q:v", "2", inside])
+        let song = try await Tone.write(Tone.samples(frames: 4410), to: folder("plain.flac"))
         let tagged = folder("tagged.mp3")
-        try Tools.ffmpeg([
+        try await Tools.ffmpeg([
             "-i", song, "-i", inside, "-map", "0:a", "-map", "1:v", "-c:v", "copy", "-disposition:v", "attached_pic",
             tagged,
         ])
@@ -122,8 +122,8 @@ struct FactsTests {
         #expect(facts.kind == .jpeg && facts.width == 600 && facts.height == 600)
         #expect(await media.artwork(.file(path: song), within: ArtworkLimits(maximumBytes: 4 << 20)) == nil)
         // Beside the file, in a form that receivers do not take.
-        try Tools.ffmpeg(["-f", "lavfi", "-i", "color=red:size=64x64", "-frames:v", "1", folder("Folder.bmp")])
-        let other = try Tone.write(Tone.samples(frames: 4410), to: folder("other.flac"))
+        try await Tools.ffmpeg(["-f", "lavfi", "-i", "color=red:size=64x64", "-frames:v", "1", folder("Folder.bmp")])
+        let other = try await Tone.write(Tone.samples(frames: 4410), to: folder("other.flac"))
         #expect(try await media.facts(.file(path: other)).hasArtwork)
         let beside = try #require(await media.artwork(.file(path: other), within: ArtworkLimits(maximumBytes: 4 << 20)))
         #expect(beside.mimeType == "image/jpeg")

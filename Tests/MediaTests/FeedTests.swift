@@ -15,7 +15,7 @@ struct FeedTests {
     @Test("A FLAC's frames come out bit by bit, the last packet filled with silence", arguments: [1, 351, 352, 50_001])
     func exact(frames: Int) async throws {
         let source = Tone.samples(frames: frames)
-        let path = try Tone.write(source, to: folder("a.flac"))
+        let path = try await Tone.write(source, to: folder("a.flac"))
         let script = FeedScript()
         let feed = try await library().feed(item("a", path), events: script.feedEvents)
         let packets = try await drain(feed.packets(.l16, from: 0))
@@ -36,8 +36,8 @@ struct FeedTests {
         "Two files cut from one at any frame join without a frame added or lost", arguments: [1, 352, 30_011, 99_999])
     func gapless(cut: Int) async throws {
         let source = Tone.samples(frames: 100_000)
-        let one = try Tone.write(Array(source.prefix(cut * 4)), to: folder("1.flac"))
-        let two = try Tone.write(Array(source.dropFirst(cut * 4)), to: folder("2.flac"))
+        let one = try await Tone.write(Array(source.prefix(cut * 4)), to: folder("1.flac"))
+        let two = try await Tone.write(Array(source.dropFirst(cut * 4)), to: folder("2.flac"))
         let script = FeedScript([item("two", two)])
         let feed = try await library().feed(item("one", one), events: script.feedEvents)
         let decoded = samples(ofL16: try await drain(feed.packets(.l16, from: 0)))
@@ -54,7 +54,7 @@ struct FeedTests {
     @Test("ALAC packets of 352 frames decode to the source")
     func alac() async throws {
         let source = Tone.samples(frames: 352 * 100 + 17)
-        let path = try Tone.write(source, to: folder("a.flac"))
+        let path = try await Tone.write(source, to: folder("a.flac"))
         let feed = try await library().feed(item("a", path), events: FeedScript().feedEvents)
         let packets = try await drain(feed.packets(.alac, from: 0))
         let decoder = try #require(ALACDecoder())
@@ -70,7 +70,7 @@ struct FeedTests {
         arguments: [("mp3", 0), ("m4a", 1024), ("ogg", 0), ("opus", 0)])
     func formats(name: String, tolerance: Int) async throws {
         let source = Tone.samples(frames: 88_200)
-        let path = try Tone.write(source, to: folder("a.\(name)"))
+        let path = try await Tone.write(source, to: folder("a.\(name)"))
         let script = FeedScript()
         let feed = try await library().feed(item("a", path), events: script.feedEvents)
         _ = try await drain(feed.packets(.alac, from: 0))
@@ -85,7 +85,7 @@ struct FeedTests {
     @Test("Mono and 48 kHz come out as 44,100 Hz stereo")
     func converted() async throws {
         let path = folder("mono.wav")
-        try Tools.ffmpeg(["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000:duration=1", "-ac", "1", path])
+        try await Tools.ffmpeg(["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000:duration=1", "-ac", "1", path])
         let script = FeedScript()
         let feed = try await library().feed(item("a", path), events: script.feedEvents)
         let decoded = samples(ofL16: try await drain(feed.packets(.l16, from: 0)))
@@ -100,7 +100,7 @@ struct FeedTests {
     @Test("A start in the middle is exact for FLAC")
     func seek() async throws {
         let source = Tone.samples(frames: 44_100 * 3)
-        let path = try Tone.write(source, to: folder("a.flac"))
+        let path = try await Tone.write(source, to: folder("a.flac"))
         let script = FeedScript()
         let start = MediaTime(frames: 44_100 * 2, sampleRate: 44_100)
         let feed = try await library().feed(item("a", path, start: start), events: script.feedEvents)
@@ -116,7 +116,7 @@ struct FeedTests {
     @Test("Decoding waits for the furthest reader; who lags goes on with the oldest")
     func bounded() async throws {
         let seconds = 30
-        let path = try Tone.write(Tone.samples(frames: 44_100 * seconds), to: folder("a.flac"))
+        let path = try await Tone.write(Tone.samples(frames: 44_100 * seconds), to: folder("a.flac"))
         let media = library()
         let feed = try await media.feed(item("a", path), events: FeedScript().feedEvents)
         #expect(await eventually { await feed.retained().upperBound >= 4 * 44_100 })
@@ -150,7 +150,7 @@ struct FeedTests {
     @Test("Items that cannot be played are told and passed over")
     func passedOver() async throws {
         let source = Tone.samples(frames: 10_000)
-        let good = try Tone.write(source, to: folder("good.flac"))
+        let good = try await Tone.write(source, to: folder("good.flac"))
         let text = try folder.write("text.mp3", String(repeating: "This is no music.\n", count: 500))
         let empty = try folder.write("empty.mp3", "")
         let script = FeedScript([
@@ -183,7 +183,7 @@ struct FeedTests {
     @Test("A truncated FLAC plays what is there, then says where it broke")
     func truncated() async throws {
         let source = Tone.samples(frames: 44_100 * 6)
-        let whole = try Tone.write(source, to: folder("whole.flac"))
+        let whole = try await Tone.write(source, to: folder("whole.flac"))
         let bytes = try Data(contentsOf: URL(fileURLWithPath: whole))
         let broken = try folder.write("broken.flac", bytes.prefix(bytes.count / 2))
         let script = FeedScript()
@@ -202,7 +202,7 @@ struct FeedTests {
 
     @Test("ffmpeg not installed is said with the package to install")
     func missing() async throws {
-        let path = try Tone.write(Tone.samples(frames: 100), to: folder("a.flac"))
+        let path = try await Tone.write(Tone.samples(frames: 100), to: folder("a.flac"))
         let media = library(MediaConfiguration(ffmpeg: "/nonexistent/ffmpeg"))
         let feed = try await media.feed(item("a", path), events: FeedScript().feedEvents)
         let cursor = try await feed.packets(.alac, from: 0)
@@ -218,7 +218,7 @@ struct FeedTests {
         ])
     func names(name: String) async throws {
         let source = Tone.samples(frames: 1000)
-        let path = try Tone.write(source, to: folder("plain.flac"))
+        let path = try await Tone.write(source, to: folder("plain.flac"))
         let hostile = folder(name)
         try FileManager.default.moveItem(atPath: path, toPath: hostile)
         let feed = try await library().feed(item("a", hostile), events: FeedScript().feedEvents)
@@ -228,7 +228,7 @@ struct FeedTests {
 
     @Test("A feed that nobody holds ends its decoder")
     func released() async throws {
-        let path = try Tone.write(Tone.samples(frames: 44_100 * 30), to: folder("a.flac"))
+        let path = try await Tone.write(Tone.samples(frames: 44_100 * 30), to: folder("a.flac"))
         let media = library()
         var feed: (any AudioFeed)? = try await media.feed(item("a", path), events: FeedScript().feedEvents)
         var cursor: (any AudioPacketCursor)? = try await feed?.packets(.alac, from: 0)
@@ -242,7 +242,7 @@ struct FeedTests {
 
     @Test("stop ends decoding, and a reader that waits is told")
     func stopped() async throws {
-        let path = try Tone.write(Tone.samples(frames: 44_100 * 30), to: folder("a.flac"))
+        let path = try await Tone.write(Tone.samples(frames: 44_100 * 30), to: folder("a.flac"))
         let media = library()
         let feed = try await media.feed(item("a", path), events: FeedScript().feedEvents)
         let cursor = try await feed.packets(.alac, from: 0)

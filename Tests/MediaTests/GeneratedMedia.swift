@@ -41,9 +41,18 @@ enum Tools {
         ["/usr/bin/\(name)", "/usr/local/bin/\(name)"].first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Runs a program to its end and gives what it printed.
+    /// Runs a program to its end and gives what it printed. From a thread of its own: tests share few.
     @discardableResult
-    static func run(_ program: String, _ arguments: [String], input: [UInt8]? = nil) throws -> [UInt8] {
+    static func run(_ program: String, _ arguments: [String], input: [UInt8]? = nil) async throws -> [UInt8] {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(with: Result { try runHere(program, arguments, input: input) })
+            }
+        }
+    }
+
+    /// As above, in the thread that asks.
+    static func runHere(_ program: String, _ arguments: [String], input: [UInt8]? = nil) throws -> [UInt8] {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: program)
         process.arguments = arguments
@@ -69,8 +78,8 @@ enum Tools {
     }
 
     @discardableResult
-    static func ffmpeg(_ arguments: [String], input: [UInt8]? = nil) throws -> [UInt8] {
-        try run(ffmpegPath!, ["-v", "error", "-y"] + arguments, input: input)
+    static func ffmpeg(_ arguments: [String], input: [UInt8]? = nil) async throws -> [UInt8] {
+        try await run(ffmpegPath!, ["-v", "error", "-y"] + arguments, input: input)
     }
 }
 
@@ -100,9 +109,9 @@ enum Tone {
     @discardableResult
     static func write(
         _ samples: [UInt8], to path: String, tags: [String: String] = [:], extra: [String] = []
-    ) throws -> String {
+    ) async throws -> String {
         let metadata = tags.sorted { $0.key < $1.key }.flatMap { ["-metadata", "\($0.key)=\($0.value)"] }
-        try Tools.ffmpeg(
+        try await Tools.ffmpeg(
             ["-f", "s16le", "-ar", "44100", "-ac", "2", "-i", "pipe:0"] + metadata + extra + ["file:\(path)"],
             input: samples)
         return path

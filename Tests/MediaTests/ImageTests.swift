@@ -19,10 +19,10 @@ struct ImageTests {
     }
 
     @Test("C18 kinds and sizes by content", .enabled(if: Tools.ffmpegPath != nil))
-    func made() throws {
+    func made() async throws {
         let folder = try ScratchFolder()
         for (name, kind) in [("a.jpg", ImageFacts.Kind.jpeg), ("a.png", .png), ("a.gif", .gif)] {
-            try Tools.ffmpeg(["-f", "lavfi", "-i", "color=red:size=70x50", "-frames:v", "1", folder(name)])
+            try await Tools.ffmpeg(["-f", "lavfi", "-i", "color=red:size=70x50", "-frames:v", "1", folder(name)])
             let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder(name))))
             #expect(ImageFacts(bytes) == ImageFacts(kind: kind, width: 70, height: 50))
             // Cut anywhere, it is a picture or none, and no crash.
@@ -192,7 +192,7 @@ struct ImageTests {
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl")))
     func secure() async throws {
         let folder = try ScratchFolder()
-        try Tools.run(
+        try await Tools.run(
             "/usr/bin/openssl",
             [
                 "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
@@ -227,8 +227,8 @@ struct ImageTests {
         .enabled(if: Tools.ffmpegPath != nil))
     func served() async throws {
         let folder = try ScratchFolder()
-        let song = try Tone.write(Tone.samples(frames: 44_100), to: folder("a.flac"))
-        try Tools.ffmpeg(["-f", "lavfi", "-i", "testsrc=size=1600x900", "-frames:v", "1", folder("Folder.jpg")])
+        let song = try await Tone.write(Tone.samples(frames: 44_100), to: folder("a.flac"))
+        try await Tools.ffmpeg(["-f", "lavfi", "-i", "testsrc=size=1600x900", "-frames:v", "1", folder("Folder.jpg")])
         let media = library()
         let requirements = PullRequirements(receiverAddress: "127.0.0.1")
         let plain = try await media.publish(

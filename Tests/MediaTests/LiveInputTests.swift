@@ -163,7 +163,7 @@ struct LiveInputTests {
         arguments: ["wav", "flac"])
     func container(name: String) async throws {
         let source = Tone.samples(frames: 100_000)
-        let file = try Tone.write(source, to: folder("a.\(name)"))
+        let file = try await Tone.write(source, to: folder("a.\(name)"))
         let path = try pipe()
         let script = FeedScript()
         let feed = try await feed(LiveInput(.pipe, name: path), script: script)

@@ -14,9 +14,9 @@ struct MediaServerTests {
     let path: String
     let bytes: [UInt8]
 
-    init() throws {
+    init() async throws {
         folder = try ScratchFolder()
-        path = try Tone.write(
+        path = try await Tone.write(
             Tone.samples(frames: 44_100 * 3), to: folder("It's “a” song.flac"), tags: ["title": "A song"])
         bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
     }
@@ -346,9 +346,9 @@ struct MediaServerTests {
     @Test("C9 the picture inside a file is served beside it")
     func artwork() async throws {
         let picture = folder("p.png")
-        try Tools.ffmpeg(["-f", "lavfi", "-i", "color=red:size=64x64", "-frames:v", "1", picture])
+        try await Tools.ffmpeg(["-f", "lavfi", "-i", "color=red:size=64x64", "-frames:v", "1", picture])
         let song = folder("with.mp3")
-        try Tools.ffmpeg([
+        try await Tools.ffmpeg([
             "-i", path, "-i", picture, "-map", "0:a", "-map", "1:v", "-c:v", "copy", "-disposition:v", "attached_pic",
             song,
         ])

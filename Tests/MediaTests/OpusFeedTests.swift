@@ -37,7 +37,7 @@ struct OpusFeedTests {
 
     @Test("R5 every packet, decoded, has the sound of its own time to a quarter of a sample", arguments: [480, 960])
     func timing(size: Int) async throws {
-        let path = try Tone.write(Self.tones(frames: 44_100 * 3 + 77), to: folder("a.flac"))
+        let path = try await Tone.write(Self.tones(frames: 44_100 * 3 + 77), to: folder("a.flac"))
         let feed = try await library().feed(item("a", path), events: FeedScript().feedEvents)
         var format = Self.format
         format.framesPerPacket = size
@@ -63,7 +63,7 @@ struct OpusFeedTests {
 
     @Test("R5 a packet is encoded once for all readers, and one who begins in the middle gets the sound of there")
     func sharing() async throws {
-        let path = try Tone.write(Self.tones(frames: 44_100 * 3), to: folder("a.flac"))
+        let path = try await Tone.write(Self.tones(frames: 44_100 * 3), to: folder("a.flac"))
         let feed = try await library().feed(item("a", path), events: FeedScript().feedEvents)
         // The second reader is first where it begins.
         let middle = try await feed.packets(Self.format, from: 44_100)
@@ -83,7 +83,7 @@ struct OpusFeedTests {
 
     @Test("R5 a form that Opus does not have is refused, with a word on what is possible")
     func refused() async throws {
-        let path = try Tone.write(Self.tones(frames: 4_410), to: folder("a.flac"))
+        let path = try await Tone.write(Self.tones(frames: 4_410), to: folder("a.flac"))
         let feed = try await library().feed(item("a", path), events: FeedScript().feedEvents)
         for (rate, channels, size, bits) in [
             (44_100, 2, 960, nil), (48_000, 1, 960, nil), (48_000, 2, 1024, nil), (48_000, 2, 960, 1),

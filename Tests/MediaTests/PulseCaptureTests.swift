@@ -73,7 +73,7 @@ final class PulseServer {
     private static func run(
         _ program: String, _ arguments: [String], _ folder: ScratchFolder, _ socket: String
     ) throws -> [UInt8] {
-        try Tools.run(
+        try Tools.runHere(
             "/usr/bin/env",
             ["PULSE_SERVER=unix:\(socket)", "HOME=\(folder.path)", "XDG_RUNTIME_DIR=\(folder.path)", program]
                 + arguments)

@@ -19,7 +19,7 @@ struct QuickFactsTests {
         let folder = try ScratchFolder()
         // WAV's list holds ASCII only.
         let tags = name.hasSuffix("wav") ? ["title": "A tone", "artist": "An artist", "track": "3"] : Self.tags
-        let path = try Tone.write(Tone.samples(frames: 44_100 * 2), to: folder(name), tags: tags, extra: extra)
+        let path = try await Tone.write(Tone.samples(frames: 44_100 * 2), to: folder(name), tags: tags, extra: extra)
         let quick = try #require(QuickFacts.read(path))
         let media = library()
         let probed = try await media.facts(.file(path: path))
@@ -35,9 +35,9 @@ struct QuickFactsTests {
     }
 
     @Test("A name that the content doesn't bear out, and all other forms, are left to a probe")
-    func others() throws {
+    func others() async throws {
         let folder = try ScratchFolder()
-        let path = try Tone.write(Tone.samples(frames: 4410), to: folder("a.flac"))
+        let path = try await Tone.write(Tone.samples(frames: 4410), to: folder("a.flac"))
         for name in ["a.mp3", "b.wav", "b.ogg", "b"] {
             try FileManager.default.copyItem(atPath: path, toPath: folder(name))
             #expect(QuickFacts.read(folder(name)) == nil, "\(name)")
@@ -47,9 +47,9 @@ struct QuickFactsTests {
     }
 
     @Test("Cut off or changed anywhere, it is facts or none, and no crash", arguments: ["a.flac", "a.wav", "a.mp3"])
-    func broken(_ name: String) throws {
+    func broken(_ name: String) async throws {
         let folder = try ScratchFolder()
-        let path = try Tone.write(Tone.samples(frames: 4410), to: folder(name), tags: Self.tags)
+        let path = try await Tone.write(Tone.samples(frames: 4410), to: folder(name), tags: Self.tags)
         let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)).prefix(16_384))
         func read(_ bytes: [UInt8]) -> QuickFacts? {
             QuickFacts.of(extension: (name as NSString).pathExtension, size: Int64(bytes.count)) { at, count in

@@ -14,7 +14,7 @@ struct TrackTests {
     init() throws { folder = try ScratchFolder() }
 
     private func film(_ name: String, subtitles: [(file: String, language: String)] = [], codec: String = "subrip")
-        throws -> String
+        async throws -> String
     {
         var inputs = ["-f", "lavfi", "-i", "color=red:size=64x64:rate=5:duration=2"]
         var maps = ["-map", "0:v"]
@@ -23,7 +23,7 @@ struct TrackTests {
             maps += ["-map", "\(index + 1):s", "-metadata:s:s:\(index)", "language=\(text.language)"]
         }
         let codecs = subtitles.isEmpty ? [] : ["-c:s", codec]
-        try Tools.ffmpeg(inputs + maps + ["-c:v", "mpeg4"] + codecs + [folder(name)])
+        try await Tools.ffmpeg(inputs + maps + ["-c:v", "mpeg4"] + codecs + [folder(name)])
         return folder(name)
     }
 
@@ -54,7 +54,7 @@ struct TrackTests {
     @Test(
         "C12 files beside the film and in Subs are offered by language, and served as WebVTT with Range, HEAD and CORS")
     func sidecars() async throws {
-        let path = try film("film.mkv")
+        let path = try await film("film.mkv")
         for name in ["film.srt", "film.pt-BR.forced.srt", "Subs/2_English.srt", "other.de.srt", "Film.de.sdh.ass"] {
             try folder.write(name, srt)
         }
@@ -99,7 +99,7 @@ struct TrackTests {
     func embedded(_ name: String, _ codec: String) async throws {
         let german = try folder.write("in/g.srt", "1\n00:00:00,500 --> 00:00:01,000\n<i>Guten</i> Tag\n")
         let english = try folder.write("in/e.srt", "1\n00:00:00,500 --> 00:00:01,000\nHello & <i>bye</i>\n")
-        let path = try film(name, subtitles: [(german, "ger"), (english, "eng")], codec: codec)
+        let path = try await film(name, subtitles: [(german, "ger"), (english, "eng")], codec: codec)
         try await published(path, SubtitleRequest(language: "en", offset: MediaTime(seconds: 1))) { media, published in
             #expect(published.tracks.map(\.language) == ["de", "en"])
             #expect(published.activeTracks == [2])
@@ -137,7 +137,7 @@ struct TrackTests {
 
     @Test("C12 a person's own file: read at once, its faults told, off means off")
     func own() async throws {
-        let path = try film("film.mkv")
+        let path = try await film("film.mkv")
         let own = try folder.write(
             "x/own.de.srt", Array("1\n00:00:00,500 --> 00:00:01,000\n".utf8) + [0xC4, 0x68, 0xE9, 0xDF, 10])
         try await published(path, SubtitleRequest(source: .file(path: own), encoding: "windows-1252")) { _, published in

@@ -1,5 +1,6 @@
 import CastV2
 import Foundation
+import PeerSupport
 import RouterTestKit
 import SimulatedReceivers
 import Testing
@@ -166,26 +167,19 @@ import Testing
             await sender.close()
 
             let web = try #require(httpPort)
-            func get(_ host: String?) throws -> (Int32, String) {
-                let process = Process()
-                process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-                process.arguments =
-                    ["curl", "-s", "-f", "http://127.0.0.1:\(web)/setup/eureka_info?params=name"]
-                    + (host.map { ["-H", "Host: \($0)"] } ?? [])
-                let pipe = Pipe()
-                process.standardOutput = pipe
-                try process.run()
-                process.waitUntilExit()
-                return (
-                    process.terminationStatus, String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
-                )
+            func get(_ host: String?) async throws -> (Int32, String) {
+                let outcome = try await Command.run(
+                    "curl",
+                    ["-s", "-f", "http://127.0.0.1:\(web)/setup/eureka_info?params=name"]
+                        + (host.map { ["-H", "Host: \($0)"] } ?? []))
+                return (outcome.status, outcome.output)
             }
-            let (code, body) = try get(nil)
+            let (code, body) = try await get(nil)
             #expect(code == 0)
             let udn = JSONValue(text: body)?["device_info"]?["ssdp_udn"]?.string
             #expect(udn?.replacing("-", with: "") == id)
             // curl's own code for an HTTP error: firmware refuses names.
-            #expect(try get("chromecast.local").0 == 22)
+            #expect(try await get("chromecast.local").0 == 22)
         }
     }
 

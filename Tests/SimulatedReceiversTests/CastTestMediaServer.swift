@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import PeerSupport
 
 /// Serves one body over HTTP, with the virtues and vices that a test wants.
 final class CastTestMediaServer: Sendable {
@@ -93,13 +94,10 @@ enum CastTestTone {
     static func make(seconds: Double, format: String = "flac") async throws -> [UInt8] {
         let file = FileManager.default.temporaryDirectory.appending(path: "router-tone-\(UUID().uuidString).\(format)")
         defer { try? FileManager.default.removeItem(at: file) }
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments =
-            ["ffmpeg", "-v", "error", "-nostdin", "-f", "lavfi"]
-            + ["-i", "sine=frequency=440:sample_rate=44100:duration=\(seconds)", "-ac", "2", file.path]
-        try process.run()
-        process.waitUntilExit()
+        _ = try await Command.run(
+            "ffmpeg",
+            ["-v", "error", "-nostdin", "-f", "lavfi"]
+                + ["-i", "sine=frequency=440:sample_rate=44100:duration=\(seconds)", "-ac", "2", file.path])
         return Array(try Data(contentsOf: file))
     }
 }

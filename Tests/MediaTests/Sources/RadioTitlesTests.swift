@@ -204,7 +204,7 @@ struct RadioTitlesTests {
 
     @Test("C24 a station that is played says its titles, and a song of a web server none")
     func played() async throws {
-        let tone = try Tools.ffmpeg([
+        let tone = try await Tools.ffmpeg([
             "-f", "lavfi", "-i", "sine=frequency=440:duration=4", "-b:a", "64k", "-f", "mp3", "pipe:1",
         ])
         let radio = try await TestRadio(TestRadio.Script(firstLine: "HTTP/1.0 200 OK", sound: tone))
