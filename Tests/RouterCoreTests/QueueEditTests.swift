@@ -126,7 +126,7 @@ struct QueueEditTests {
             #expect(await eventually { await house.session()?.anchor?.rate == 1 })
             _ = try await edit(.settings([items[0].id], QueueItemSettings(end: MediaTime(seconds: 2))), house)
             #expect(await house.turn(seconds: 4) { await house.session()?.queue.current == items[1].id })
-            #expect(lounge.loadedTokens.count == 2)
+            #expect(await eventually { lounge.loadedTokens.count == 2 })
         }
     }
 
