@@ -32,6 +32,11 @@ struct StampedDatagramSocketTests {
         var bytes: [[UInt8]] { heard.value.map(\.bytes) }
     }
 
+    private func needsIPv6(_ host: String) throws {
+        guard host.contains(":"), (try? Listener(host)) == nil else { return }
+        try Test.cancel("this host has no IPv6")
+    }
+
     /// Stops a reader where it stands.
     private final class Gate: Sendable {
         private let isShut = Atomic<Bool>(false)
@@ -120,6 +125,7 @@ struct StampedDatagramSocketTests {
             "127.0.0.1", "::1", "localhost",
         ])
     func both(host: String) async throws {
+        try needsIPv6(host)
         let one = try Listener(host)
         let other = try Listener(host, capacity: 4)
         one.socket.send([], to: other.address)
@@ -145,6 +151,7 @@ struct StampedDatagramSocketTests {
 
     @Test("R5 ports that refuse what is sent to them lose no datagram, in or out", arguments: ["127.0.0.1", "::1"])
     func refused(host: String) async throws {
+        try needsIPv6(host)
         let gone = try Listener(host)
         await gone.socket.close()
         let one = try Listener(host)
