@@ -122,7 +122,7 @@ let package = Package(
             "SimulatedReceivers",
             [
                 "CastV2", "AirPlay", "HomeKitPairing", "AvahiDiscovery", "RouteBackend", "CAVCodec", "COpenSSL",
-                "CSodium", nio,
+                "CSodium", "CPosix", nio,
                 nioPosix, nioHTTP, nioSSL, protobuf, subprocess, logging,
             ]),
         module("RouterTestKit", ["RouteModel", "RouteBackend"]),

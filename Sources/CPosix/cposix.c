@@ -91,6 +91,11 @@ int cposix_use_timestamps(int socket, int family, int departures) {
                               : setsockopt(socket, IPPROTO_IP, IP_RECVERR, &on, sizeof on);
 }
 
+int cposix_stamp_arrivals(int socket) {
+    int stamps = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE;
+    return setsockopt(socket, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof stamps);
+}
+
 /// The kernel stamps by CLOCK_REALTIME, which may step: both clocks are read at once to carry a fresh stamp over.
 static int64_t monotonic_of_stamp(const struct timespec *stamp) {
     struct timespec real;

@@ -98,11 +98,12 @@ enum ModuleTable {
             [.argumentParser, .logging]),
         "router": ModuleRow(["RouterCommands"]),
         // Stand-ins. The contract's ServicePublishing is how AvahiDiscovery is spoken to, hence the first two; protobuf,
-        // because the codec that it shares with CastV2 hands out generated messages.
+        // because the codec that it shares with CastV2 hands out generated messages; CPosix, because a device stamps what
+        // arrives before any program runs.
         "SimulatedReceivers": ModuleRow(
             [
                 "RouteModel", "RouteBackend", "CastV2", "AirPlay", "HomeKitPairing", "AvahiDiscovery", "CAVCodec",
-                "COpenSSL", "CSodium",
+                "COpenSSL", "CSodium", "CPosix",
             ], [.nio, .nioSSL, .protobuf, .hummingbird, .subprocess, .logging]),
         "RouterTestKit": ModuleRow(["RouteModel", "RouteBackend"]),
         // In Samples: what a new backend begins with.

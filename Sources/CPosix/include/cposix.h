@@ -38,6 +38,10 @@ void cposix_use_fine_timers(void);
 /// news of what did not get through. Returns 0, or -1 with errno set.
 int cposix_use_timestamps(int socket, int family, int departures);
 
+/// Turns on the kernel's software stamps for what arrives at a UDP socket, and nothing else: an unconnected socket does not
+/// hear what became of what it sent. Returns 0, or -1 with errno set.
+int cposix_stamp_arrivals(int socket);
+
 /// Takes one datagram without waiting. `arrival` is by CLOCK_MONOTONIC: the kernel's stamp, or now where there is none.
 /// Returns its whole length, which may be more than the buffer's, or -1 with errno set.
 ssize_t cposix_receive_stamped(int socket, void *buffer, size_t length, struct sockaddr_storage *source,

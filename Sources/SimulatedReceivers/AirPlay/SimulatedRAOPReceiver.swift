@@ -291,7 +291,7 @@ public actor SimulatedRAOPReceiver {
         _ connection: Int, _ channel: any Channel, control: Int?, timing: Int?
     ) async throws -> RTSPTransport {
         guard let owner, owner.connection == connection else { throw ChannelError.inappropriateOperationForState }
-        let ports = try await RAOPDatagramPorts.open(host: configuration.host, clock: clock)
+        let ports = try RAOPDatagramPorts.open(host: configuration.host, clock: clock)
         let sender = channel.remoteAddress?.ipAddress ?? ""
         func address(_ port: Int?) -> SocketAddress? {
             guard let port, port > 0 else { return nil }

@@ -93,7 +93,7 @@ extension SimulatedAirPlay2Receiver {
             seen.sessions.append(describe(request, .none, connection))
         }
         if !request.isRemoteControlOnly {
-            ports = try await RAOPDatagramPorts.open(host: configuration.host, clock: clock)
+            ports = try RAOPDatagramPorts.open(host: configuration.host, clock: clock)
         }
         let id = connection.id
         let events = SimulatedEventChannel(host: configuration.host, secret: connection.secret) { [weak self] news in

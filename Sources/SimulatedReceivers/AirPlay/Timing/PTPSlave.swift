@@ -1,6 +1,5 @@
 import AirPlay
 import NIOCore
-import NIOPosix
 import RouteBackend
 
 /// A simulated receiver's clock: it follows the PTP master that it is told of, on real sockets.
@@ -10,8 +9,9 @@ public actor PTPSlave {
     public nonisolated let configuration: PTPSlaveConfiguration
     private let clock: any HostClock
     private var machine: PTPSlaveMachine
-    private var event: (any Channel)?
-    private var general: (any Channel)?
+    private var event: StampedDatagramSocket?
+    private var general: StampedDatagramSocket?
+    private var packets: AsyncStream<PTPSlavePacket>.Continuation?
     private var readers: [Task<Void, Never>] = []
 
     public init(_ configuration: PTPSlaveConfiguration, clock: any HostClock = SystemHostClock()) {
@@ -25,14 +25,13 @@ public actor PTPSlave {
         guard event == nil else { return }
         let (packets, continuation) = AsyncStream.makeStream(
             of: PTPSlavePacket.self, bufferingPolicy: .bufferingNewest(256))
-        let event = try await bind(configuration.ports.event, continuation)
-        let general: any Channel
-        do { general = try await bind(configuration.ports.general, continuation) } catch {
-            try? await event.close()
+        let event = try bind(configuration.ports.event, continuation)
+        do { general = try bind(configuration.ports.general, continuation) } catch {
+            await event.close()
             throw error
         }
         self.event = event
-        self.general = general
+        self.packets = continuation
         readers = [Task { await read(packets) }]
         if case .asking(let timesPerSecond) = configuration.manner, timesPerSecond > 0 {
             readers.append(Task { await ask(each: 1_000_000_000 / Int64(timesPerSecond)) })
@@ -61,9 +60,11 @@ public actor PTPSlave {
 
     /// Gives the ports back.
     public func stop() async {
-        for channel in [event, general] { try? await channel?.close() }
+        for socket in [event, general] { await socket?.close() }
         event = nil
         general = nil
+        packets?.finish()
+        packets = nil
         for reader in readers {
             reader.cancel()
             await reader.value
@@ -73,21 +74,12 @@ public actor PTPSlave {
 
     private func bind(
         _ port: UInt16, _ packets: AsyncStream<PTPSlavePacket>.Continuation
-    ) async throws -> any Channel {
+    ) throws -> StampedDatagramSocket {
         let clock = clock
-        do {
-            return try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(
-                            PTPSlaveHandler(clock: clock, packets: packets))
-                    }
-                }
-                .bind(host: configuration.host, port: Int(port)).get()
-        } catch {
-            throw SimulatedReceiverError.cannotListen(
-                host: configuration.host, port: Int(port), reason: "\(error)")
+        return try StampedDatagramSocket(host: configuration.host, port: port, capacity: 2048) { datagram in
+            let source = datagram.sender.ipAddress?.split(separator: "%").first.map(String.init) ?? ""
+            packets.yield(
+                PTPSlavePacket(bytes: datagram.bytes, source: source, arrival: datagram.arrival(by: clock)))
         }
     }
 
@@ -104,12 +96,10 @@ public actor PTPSlave {
     }
 
     private func send(_ message: PTPMessage, to address: String) {
-        let channel = message.content.kind.isEvent ? event : general
+        let socket = message.content.kind.isEvent ? event : general
         let port = message.content.kind.isEvent ? configuration.ports.event : configuration.ports.general
-        guard let channel, let remote = try? SocketAddress(ipAddress: address, port: Int(port)) else { return }
-        channel.writeAndFlush(
-            AddressedEnvelope(remoteAddress: remote, data: channel.allocator.buffer(bytes: message.encoded())),
-            promise: nil)
+        guard let socket, let remote = try? SocketAddress(ipAddress: address, port: Int(port)) else { return }
+        socket.send(message.encoded(), to: remote)
     }
 }
 
@@ -119,29 +109,4 @@ struct PTPSlavePacket: Sendable {
     var source: String
     /// Host monotonic nanoseconds.
     var arrival: Int64
-}
-
-private final class PTPSlaveHandler: ChannelInboundHandler {
-    typealias InboundIn = AddressedEnvelope<ByteBuffer>
-
-    private let clock: any HostClock
-    private let packets: AsyncStream<PTPSlavePacket>.Continuation
-
-    init(clock: any HostClock, packets: AsyncStream<PTPSlavePacket>.Continuation) {
-        self.clock = clock
-        self.packets = packets
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let arrival = clock.now()
-        let envelope = unwrapInboundIn(data)
-        let source = envelope.remoteAddress.ipAddress?.split(separator: "%").first.map(String.init) ?? ""
-        packets.yield(
-            PTPSlavePacket(bytes: Array(envelope.data.readableBytesView), source: source, arrival: arrival))
-    }
-
-    func channelInactive(context: ChannelHandlerContext) { packets.finish() }
-
-    /// An ICMP answer to something that was sent is no reason to stop listening.
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 }

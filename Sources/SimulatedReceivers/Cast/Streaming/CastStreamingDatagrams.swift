@@ -1,5 +1,4 @@
 import NIOCore
-import NIOPosix
 import RouteBackend
 
 /// The UDP socket of a streaming session: RTP in, RTCP both ways.
@@ -9,62 +8,27 @@ struct CastStreamingDatagrams: Sendable {
         var session: Int
         var bytes: [UInt8]
         var sender: SocketAddress
-        /// Host monotonic nanoseconds when it was read from the socket.
+        /// Host monotonic nanoseconds when it arrived.
         var hostNanoseconds: Int64
     }
 
-    private let channel: any Channel
-    var port: Int { channel.localAddress?.port ?? 0 }
+    private let socket: StampedDatagramSocket
+    var port: Int { socket.port }
 
-    /// Opens a free port of `host`; what arrives goes to `datagrams`.
+    /// Opens a free port of `host`; what arrives goes to `datagrams`. Throws `SimulatedReceiverError.cannotListen`.
     static func open(
         host: String, session: Int, clock: any HostClock, datagrams: AsyncStream<Datagram>.Continuation
-    ) async throws -> CastStreamingDatagrams {
-        let channel = try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 9_216))
-            .channelOption(.socketOption(.so_rcvbuf), value: 4 << 20)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(
-                        DatagramHandler(session: session, clock: clock, datagrams: datagrams))
-                }
-            }
-            .bind(host: host, port: 0).get()
-        return CastStreamingDatagrams(channel: channel)
+    ) throws -> CastStreamingDatagrams {
+        let socket = try StampedDatagramSocket(host: host, port: 0, capacity: 9_216, receiveBuffer: 4 << 20) {
+            datagrams.yield(
+                Datagram(
+                    session: session, bytes: $0.bytes, sender: $0.sender, hostNanoseconds: $0.arrival(by: clock)))
+        }
+        return CastStreamingDatagrams(socket: socket)
     }
 
     /// Sends without waiting: datagrams may get lost anyway.
-    func send(_ bytes: [UInt8], to address: SocketAddress) {
-        channel.writeAndFlush(
-            AddressedEnvelope(remoteAddress: address, data: channel.allocator.buffer(bytes: bytes)), promise: nil)
-    }
+    func send(_ bytes: [UInt8], to address: SocketAddress) { socket.send(bytes, to: address) }
 
-    func close() async { try? await channel.close() }
-}
-
-private final class DatagramHandler: ChannelInboundHandler {
-    typealias InboundIn = AddressedEnvelope<ByteBuffer>
-
-    private let session: Int
-    private let clock: any HostClock
-    private let datagrams: AsyncStream<CastStreamingDatagrams.Datagram>.Continuation
-
-    init(
-        session: Int, clock: any HostClock, datagrams: AsyncStream<CastStreamingDatagrams.Datagram>.Continuation
-    ) {
-        self.session = session
-        self.clock = clock
-        self.datagrams = datagrams
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let envelope = unwrapInboundIn(data)
-        datagrams.yield(
-            CastStreamingDatagrams.Datagram(
-                session: session, bytes: Array(envelope.data.readableBytesView), sender: envelope.remoteAddress,
-                hostNanoseconds: clock.now()))
-    }
-
-    /// An ICMP answer to something that was sent is no reason to stop listening.
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+    func close() async { await socket.close() }
 }

@@ -90,7 +90,7 @@ actor SimulatedCastStreaming {
 
     private func start(_ streams: [CastOfferedStream]) async throws -> Int {
         let number = offers
-        let datagrams = try await CastStreamingDatagrams.open(
+        let datagrams = try CastStreamingDatagrams.open(
             host: configuration.host, session: number, clock: clock, datagrams: datagramWriter)
         let port = datagrams.port
         let next: CastStreamingSession
