@@ -180,7 +180,9 @@ struct HouseScript {
         case .move:
             guard items.count > 1 else { return nil }
             let to = second % (items.count + 1)
-            return .move(first % items.count, before: to == items.count ? nil : to)
+            let from = first % items.count
+            guard to != from else { return .move(from, before: nil) }
+            return .move(from, before: to == items.count ? nil : to)
         case .remove: return items.count > 2 ? .remove(first % items.count) : nil
         case .undo: return .undo
         case .jump: return .command(.jump(items[(current + first) % items.count].id))

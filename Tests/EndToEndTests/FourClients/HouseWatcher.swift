@@ -34,6 +34,12 @@ actor HouseWatcher {
     private func take(_ body: RouterEvent.Body) {
         switch body {
         case .snapshot(_, let all):
+            // A daemon that was killed says no goodbye.
+            for old in sessions.values where old.isGoingOn && !all.contains(where: { $0.id == old.id }) {
+                var gone = old
+                gone.connection = .ended
+                keep(gone)
+            }
             sessions = Dictionary(all.map { ($0.id, $0) }, uniquingKeysWith: { _, last in last })
             for session in all { keep(session) }
         case .session(let session):
