@@ -61,7 +61,7 @@ actor SimulatedPlayer {
     private var current = 0
     private var ticker: Task<Void, Never>?
     private var isHeld = false
-    /// How the stretch that was heard last ended, if the player itself ended it.
+    /// How the stretch that was heard last ended, if the player itself ended it and the owner has not been told.
     private var ending: PlayerEvent?
     private var since: Int64?
     private var heardFrames = 0
@@ -133,6 +133,7 @@ actor SimulatedPlayer {
         let instant = clock.now()
         pump(until: instant)
         isHeld = true
+        defer { ending = nil }
         return (instant, ending)
     }
 
@@ -142,6 +143,7 @@ actor SimulatedPlayer {
     /// Opens media and decodes from its start position; says `loaded` and `buffered`, or `failed`. Everything else is let
     /// go, but for the deck of generation `kept`.
     func load(_ load: PlayerLoad, generation: Int, keeping kept: Int? = nil) async {
+        ending = nil
         await drop { $0 != kept }
         current = generation
         open(load, generation: generation)
