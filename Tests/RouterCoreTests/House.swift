@@ -113,8 +113,8 @@ extension House {
         await eventually { session.held.count == count }
     }
 
-    static func kitchenAndLounge() -> House {
-        let house = House { airplay, cast in
+    static func kitchenAndLounge(store: InMemoryStore = InMemoryStore()) -> House {
+        let house = House(store: store) { airplay, cast in
             [airplay.endpoint(named: "Kitchen", host: "10.0.0.1"), cast.endpoint(named: "Lounge", host: "10.0.0.2")]
         }
         house.media.add("one", seconds: 10)

@@ -190,6 +190,65 @@ struct ResumeTests {
         await running.value
     }
 
+    @Test(
+        "C5 after a crash a device that had been readied and not begun is begun; one that was paused since stays so",
+        arguments: [(3.0, true), (4.5, false)])
+    func rejoinsReadied(place: Double, isBegun: Bool) async throws {
+        let store = InMemoryStore()
+        let crashed = House.twoWithQueues(store: store)
+        let running = Task { await crashed.engine.run() }
+        let before = try await crashed.play(["one", "two"], in: ["Lounge"])
+        _ = try await crashed.engine.perform(.seek(to: MediaTime(seconds: 3)), session: nil, origin: .cli)
+        let left = try crashed.lounge().state
+
+        try await House.twoWithQueues(store: store).live { house in
+            house.clock.advance(seconds: 2)
+            var state = left
+            state.calls = 0
+            state.media = .paused
+            state.position = ReportedPosition(time: MediaTime(seconds: place), instant: house.clock.now(), rate: 0)
+            house.cast.keeps(state, on: house.loungeEndpoint)
+            let after = try await house.engine.rejoin(before.id)
+            let lounge = try house.lounge()
+            #expect(lounge.loadedTokens.isEmpty)
+            let seeks = lounge.asked.compactMap { call -> MediaTime? in
+                if case .perform(.seek(let time, true)) = call { time } else { nil }
+            }
+            #expect(seeks.map(\.seconds) == (isBegun ? [5] : []))
+            #expect(after.media == (isBegun ? .playing : .paused))
+            #expect(after.position?.seconds == (isBegun ? 5 : 4.5))
+        }
+        running.cancel()
+        await running.value
+    }
+
+    @Test("C5 after a crash a room that was readied beside a timeline is begun with it")
+    func rejoinsReadiedBesideTimeline() async throws {
+        let store = InMemoryStore()
+        let crashed = House.kitchenAndLounge(store: store)
+        let running = Task { await crashed.engine.run() }
+        let before = try await crashed.play(["one", "two"], in: ["Kitchen", "Lounge"])
+        let left = try #require(crashed.cast.session(named: "Lounge")).state
+
+        try await House.kitchenAndLounge(store: store).live { house in
+            house.clock.advance(seconds: 2)
+            var state = left
+            state.calls = 0
+            state.media = .paused
+            state.position = ReportedPosition(time: MediaTime(seconds: 1), instant: house.clock.now(), rate: 0)
+            house.cast.keeps(state, on: house.loungeEndpoint)
+            let after = try await house.engine.rejoin(before.id)
+            #expect(after.media == .playing)
+            let lounge = try #require(house.cast.session(named: "Lounge"))
+            #expect(
+                lounge.asked.contains { call in
+                    if case .perform(.seek(_, true)) = call { true } else { false }
+                })
+        }
+        running.cancel()
+        await running.value
+    }
+
     @Test("C5 after a crash a device that plays nothing is loaded where it was; one that is off keeps its session")
     func rejoinReloads() async throws {
         let store = InMemoryStore()

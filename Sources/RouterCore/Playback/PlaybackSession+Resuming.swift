@@ -170,6 +170,8 @@ extension PlaybackSession {
         guard waits(index, generation) else { return await session.end(left ? .leave : .stop) }
         await reopened(index, session)
         guard members[index].alive, !ended else { return }
+        // The timeline has the say, and does not stand still for one that had been readied only.
+        if members[index].pull != nil, !alivePush.isEmpty, members[index].latest.media == .paused { await catchUp(index) }
         members[index].backSince = clock.now()
         await notice(.info, "\(members[index].name): connected again", member: index)
         await publish()
@@ -297,6 +299,7 @@ extension PlaybackSession {
                     for index in members.indices { group.addTask { await self.openAgain(index) } }
                 }
                 await beginAgain()
+                await beginReadied(record)
                 guard !ended, members.contains(where: { $0.alive || $0.phase == .finished }) else {
                     throw members.compactMap(\.error).first.map(Self.stillHeld)
                         ?? RouterError(.cancelled, "stopped before it played", scope: .session)
@@ -374,6 +377,26 @@ extension PlaybackSession {
         }
         await begin(push, fromFrame: 0, loading: true, at: instant)
     }
+
+    /// Rooms that fetch and had been loaded, to begin with the others or at a place, and were not begun: the process was
+    /// gone before. Where nobody has the say but they, one that is paused anywhere else was paused by somebody.
+    private func beginReadied(_ record: SessionRecord) async {
+        guard record.playing, !ended else { return }
+        let begun = [record.anchor?.time, queue.item(queue.current)?.start].compactMap { $0 }
+        for index in alivePull where members[index].latest.media == .paused {
+            if alivePush.isEmpty {
+                guard let place = members[index].latest.position?.time,
+                    begun.contains(where: { abs(($0 - place).seconds) < readiedTolerance })
+                else { continue }
+                mediaState = .playing
+                takeAnchor(record)
+            }
+            await catchUp(index)
+        }
+    }
+
+    /// Seconds from where it was told to begin, within which a device has not begun.
+    private var readiedTolerance: Double { 0.3 }
 
     /// Devices that are sent to have forgotten how loud they were told to be.
     private func settleAgain() async {

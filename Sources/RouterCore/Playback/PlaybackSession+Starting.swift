@@ -75,7 +75,7 @@ extension PlaybackSession {
     }
 
     /// A fetching room that was ready after the others had begun.
-    private func catchUp(_ index: Int) async {
+    func catchUp(_ index: Int) async {
         guard !ended, mediaState == .playing, members[index].phase == .playing,
             let session = members[index].session, let position = heardPosition(in: index)
         else { return }

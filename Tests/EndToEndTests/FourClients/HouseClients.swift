@@ -34,6 +34,8 @@ extension MixedHouse {
             words =
                 ["play"] + items.map { album[$0] } + rooms.flatMap { ["-r", $0] }
                 + (shuffled ? ["--shuffle"] : []) + ["--repeat", mode.rawValue]
+        // A room and a session named together would be all of the session's rooms.
+        case .command(.setVolume(let level, let room?)): words = ["volume", "\(level.percent)", "-r", room]
         case .command(let command): words = try self.words(of: command) + target
         case .add(let items, let next): words = ["queue", next ? "next" : "add"] + items.map { album[$0] } + target
         case .move(let from, let before):
@@ -65,7 +67,6 @@ extension MixedHouse {
         case .seek(let time): return ["seek", "\(time.seconds)"]
         case .seekBy(let time): return ["seek", (time.seconds < 0 ? "" : "+") + "\(time.seconds)s"]
         case .setVolume(let level, nil): return ["volume", "\(level.percent)"]
-        case .setVolume(let level, let room?): return ["volume", "\(level.percent)", "-r", room]
         case .mute(let muted, nil): return ["volume", muted ? "mute" : "unmute"]
         case .shuffle(let on): return ["queue", "shuffle", on ? "on" : "off"]
         case .repeatMode(let mode): return ["queue", "repeat", mode.rawValue]

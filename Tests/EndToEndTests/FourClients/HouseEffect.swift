@@ -44,7 +44,11 @@ struct HouseEffect {
         case .transfer(.expand, let to): return rooms.isSuperset(of: to) ? nil : "it plays in \(rooms)"
         case .transfer(.shrink, let to): return rooms.isDisjoint(with: to) ? nil : "it plays in \(rooms)"
         case .interlude:
-            return after.volume == before.volume ? nil : "the volume is \(String(describing: after.volume))"
+            let isBack =
+                after.volume?.muted == before.volume?.muted
+                && after.volume.map { abs($0.level.value - (before.volume?.level.value ?? -1)) < 0.006 }
+                    ?? (before.volume == nil)
+            return isBack ? nil : "the volume is \(Self.words(after)), and was \(Self.words(before))"
         case .announce: return new == old ? nil : "the queue is \(new)"
         case .play, .transfer, .open, .undo: return nil
         }
@@ -79,10 +83,21 @@ struct HouseEffect {
             guard line.client != .desktop else { return nil }
             let shown = room.map { name in after.members.first { $0.name == name }?.volume } ?? after.volume
             return shown.map { abs($0.level.value - level.value) < 0.006 } ?? false
-                ? nil : "the volume is \(String(describing: shown))"
+                ? nil : "the volume is \(Self.words(shown)), of \(Self.words(after))"
         case .mute(let muted, nil):
             return after.volume?.muted == muted ? nil : "the volume is \(String(describing: after.volume))"
         default: return nil
         }
+    }
+
+    private static func words(_ volume: VolumeState?) -> String {
+        volume.map { "\($0.level.value)\($0.muted ? ", muted" : "")" } ?? "none"
+    }
+
+    private static func words(_ session: SessionSnapshot) -> String {
+        let members = session.members.map { member in
+            "\(member.name) \(member.connection) \(words(member.volume)) trim \(member.trim.map(String.init(describing:)) ?? "-")"
+        }
+        return "\(words(session.volume)): \(members.joined(separator: ", "))"
     }
 }
