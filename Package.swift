@@ -113,7 +113,7 @@ let package = Package(
             "RouterCommands",
             [
                 "RouteModel", "RouteBackend", "AvahiDiscovery", "CastBackend", "RouterDaemon", "RouterAPI",
-                "SceneScript", "SimulatedReceivers", argumentParser, logging,
+                "SceneScript", "MPRISBridge", "SimulatedReceivers", argumentParser, logging,
             ]),
         .executableTarget(name: "router", dependencies: ["RouterCommands"], swiftSettings: strict),
 

@@ -89,11 +89,12 @@ enum ModuleTable {
                 "RouterAPI", "MPRISBridge",
             ], [.hummingbird, .nio, .logging, .yams]),
         // Logging, because -v and -vv are its flags; the contract and its Avahi side, because `simulate` announces the
-        // receivers that it starts; CastBackend, because `router cast` speaks of what only Cast has.
+        // receivers that it starts; CastBackend, because `router cast` speaks of what only Cast has; MPRISBridge, because
+        // `watch --desktop` shows the desktop's other players, which are none of the engine's.
         "RouterCommands": ModuleRow(
             [
                 "RouteModel", "RouterAPI", "SceneScript", "RouterDaemon", "SimulatedReceivers", "RouteBackend",
-                "AvahiDiscovery", "CastBackend",
+                "AvahiDiscovery", "CastBackend", "MPRISBridge",
             ],
             [.argumentParser, .logging]),
         "router": ModuleRow(["RouterCommands"]),

@@ -26,7 +26,7 @@ import tempfile
 from airplay_bench import measure_cpu, measure_sound
 from cast_bench import measure_load
 from castsession_bench import measure_session
-from daemon_bench import measure_daemon
+from daemon_bench import measure_daemon, measure_idle
 from measuring import Table, Tools
 from pairing_bench import measure_pairing
 from queue_bench import measure_queue
@@ -65,7 +65,8 @@ def main():
             "queue": lambda: measure_queue(
                 table, os.path.join(os.path.dirname(os.path.abspath(options.benchmarks or "")), "QueueBenchmarks"),
                 options.router, folder),
-            "daemon": lambda: measure_daemon(table, daemon),
+            "daemon": lambda: (
+                measure_daemon(table, daemon), measure_idle(table, options.router, folder, tools.tone(600))),
             "server": lambda: measure_server(tools, table),
         }
         for name in options.only.split(","):

@@ -151,6 +151,26 @@ struct ForeignPlayersTests {
         }
     }
 
+    @Test("C17 `router watch --desktop` prints them, one line for each change")
+    func printed() async throws {
+        let bus = try DesktopBus()
+        try #require(await bus.isUp())
+        let other = try OtherPlayer(bus.address, fields: Self.fields)
+        try await other.start(["other"])
+        let watch = try RouterProcess(
+            ["watch", "--desktop"], environment: ["DBUS_SESSION_BUS_ADDRESS": bus.address])
+        #expect(await eventually { watch.output.contains(#""title":"First""#) }, "\(watch.errors)")
+        try await other.change(["PlaybackStatus": .string("Playing")])
+        #expect(
+            await eventually {
+                watch.output.split(separator: "\n").last.map { $0.contains(#""media":"playing""#) } ?? false
+            }, "\(watch.output)")
+        watch.interrupt()
+        #expect(await watch.outcome(within: .seconds(10)).status == 0)
+        let wrong = try await RouterProcess.run(["watch", "--desktop", "--events", "notice"])
+        #expect(wrong.status == 64 && wrong.errors.contains("--desktop has no --events"))
+    }
+
     @Test("C17 a player that says nonsense of itself is seen without it, and our own are not seen at all")
     func nonsense() async throws {
         let bus = try DesktopBus()

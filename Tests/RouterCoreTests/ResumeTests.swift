@@ -222,6 +222,32 @@ struct ResumeTests {
         await running.value
     }
 
+    @Test("C5 after a crash in the midst of an edit of the device's queue nothing is lost from ours")
+    func rejoinsHalfEdited() async throws {
+        let store = InMemoryStore()
+        let crashed = House.twoWithQueues(store: store)
+        let running = Task { await crashed.engine.run() }
+        let before = try await crashed.play(["one", "two", "three"], in: ["Lounge"])
+        #expect(await crashed.holds(2, in: try crashed.lounge()))
+        #expect(
+            await crashed.turn(seconds: 3) { await store.sessionsToRejoin().first?.members.first?.window?.count == 2 })
+        let left = try crashed.lounge().state
+
+        try await House.twoWithQueues(store: store).live { house in
+            var state = left
+            state.calls = 0
+            state.window = state.window.map { Array($0.prefix(1)) }
+            house.cast.keeps(state, on: house.loungeEndpoint)
+            _ = try await house.engine.rejoin(before.id)
+            let lounge = try house.lounge()
+            #expect(await house.holds(2, in: lounge))
+            #expect(await house.session()?.queue.items.map(\.id) == before.queue.items.map(\.id))
+            #expect(lounge.loadedTokens.isEmpty)
+        }
+        running.cancel()
+        await running.value
+    }
+
     @Test("C5 after a crash a room that was readied beside a timeline is begun with it")
     func rejoinsReadiedBesideTimeline() async throws {
         let store = InMemoryStore()

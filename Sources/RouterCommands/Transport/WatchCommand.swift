@@ -1,5 +1,7 @@
 import ArgumentParser
 import Foundation
+import MPRISBridge
+import RouteBackend
 import RouteModel
 
 struct WatchCommand: RouterVerb {
@@ -14,6 +16,9 @@ struct WatchCommand: RouterVerb {
               router watch | jq -c 'select(.event == "session.changed") | .session.media'
               router watch --format '{{event}} {{session.media}}'
               router watch --events session.changed,notice
+
+            With --desktop it prints what other players of this desktop play instead: one line now, and one after each \
+            change, with all of them.
             """)
 
     @Option(
@@ -24,9 +29,13 @@ struct WatchCommand: RouterVerb {
     @Option(name: .long, help: ArgumentHelp("End after so many lines.", valueName: "count"))
     var count: Int?
 
+    @Flag(name: .long, help: "Watch the other players of this desktop (MPRIS), and not the router.")
+    var desktop = false
+
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
+        if desktop, events != nil { throw ValidationError("--desktop has no --events: each line has all players.") }
         for name in wanted ?? [] where !WatchLine.names.contains(name) {
             let near = NearNames.of(name, among: WatchLine.names).first.map { "; did you mean “\($0)”?" } ?? "."
             throw ValidationError(
@@ -42,7 +51,7 @@ struct WatchCommand: RouterVerb {
     func run(_ context: VerbContext) async throws -> Int32 {
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
-            group.addTask { try await follow(context) }
+            group.addTask { try await desktop ? followDesktop(context) : follow(context) }
             group.addTask { for await _ in Signals.interrupts() { return } }
             if let timeout = options.timeout { group.addTask { try await Task.sleep(for: timeout.duration) } }
             try await group.next()
@@ -76,7 +85,18 @@ struct WatchCommand: RouterVerb {
         }
     }
 
-    private func show(_ line: WatchLine, _ context: VerbContext) throws {
+    private func followDesktop(_ context: VerbContext) async throws {
+        var printed = 0
+        let clock = SystemHostClock()
+        for await list in ForeignPlayers.watch(now: { clock.now() }) {
+            if let outage = list.outage { context.console.err("\(outage.message)\(outage.hint.map { ". \($0)" } ?? "")") }
+            try show(DesktopLine(players: list.players), context)
+            printed += 1
+            if let count, printed >= count { return }
+        }
+    }
+
+    private func show(_ line: some ListDisplayable & Encodable, _ context: VerbContext) throws {
         if context.options.format != nil || context.options.fields != nil {
             try context.options.renderer(context.console).watching.render([line], on: context.console)
         } else {
@@ -90,6 +110,15 @@ extension Renderer {
     fileprivate var watching: Renderer {
         Renderer(format: .ndjson, quiet: false, columns: nil, fields: fields, template: template)
     }
+}
+
+/// One line of `router watch --desktop`.
+struct DesktopLine: ListDisplayable, Equatable {
+    var players: [ForeignPlayer]
+
+    static var header: [String] { ["PLAYERS"] }
+    var row: [String] { [Phrase.list(players.map(\.identity))] }
+    var quietValue: String { String(players.count) }
 }
 
 /// Makes lines of events: a snapshot that is not the first says that the router was away.

@@ -184,7 +184,8 @@ extension PlaybackSession {
     /// - Parameter isServedAnyhow: wherever the device fetches from, it does so well.
     func reopened(_ index: Int, _ session: any RouteSession, isServedAnyhow: Bool = false) async {
         let cutOff = members[index].cutOff
-        let held = members[index].window
+        // After a crash what is missing there may be our own edit, half made: nothing is taken for another's removal.
+        let held = started ? members[index].window : nil
         let first = await current(of: session) ?? RouteSessionUpdate()
         opened(index, session)
         members[index].volumeIsOld = members[index].volume != nil
@@ -379,11 +380,17 @@ extension PlaybackSession {
     }
 
     /// Rooms that fetch and had been loaded, to begin with the others or at a place, and were not begun: the process was
-    /// gone before. Where nobody has the say but they, one that is paused anywhere else was paused by somebody.
+    /// gone before. So are those beside a timeline that play another item. Where nobody has the say but they, one that is paused anywhere else was paused by somebody.
     private func beginReadied(_ record: SessionRecord) async {
         guard record.playing, !ended else { return }
         let begun = [record.anchor?.time, queue.item(queue.current)?.start].compactMap { $0 }
-        for index in alivePull where members[index].latest.media == .paused {
+        for index in alivePull {
+            // The timeline has the say: what was about to be played instead is not known any more.
+            if !alivePush.isEmpty, let item = members[index].loaded?.item, item != queue.current {
+                await loadBack(index)
+                continue
+            }
+            guard members[index].latest.media == .paused else { continue }
             if alivePush.isEmpty {
                 guard let place = members[index].latest.position?.time,
                     begun.contains(where: { abs(($0 - place).seconds) < readiedTolerance })

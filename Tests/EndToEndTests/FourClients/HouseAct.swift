@@ -83,7 +83,7 @@ enum HouseAnswer: Sendable, CustomStringConvertible {
     /// done to has gone, or somebody else's command stands.
     static let allowedTogether: Set<String> = [
         "routeNotFound", "mediaNotFound", "noSuchContent", "noActionableItem", "superseded", "commandSuperseded",
-        "queueConflict", "unavailable", "cancelled", "partial",
+        "queueConflict", "unavailable", "cancelled", "partial", "routeBusy",
     ]
     /// And where nobody else acts: an item may have ended by itself since the queue was looked at.
     static let allowedAlone: Set<String> = ["noSuchContent", "noActionableItem", "unavailable", "queueConflict"]

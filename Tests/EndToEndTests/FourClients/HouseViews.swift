@@ -222,7 +222,9 @@ struct HouseViews {
             return heard.frames == before ? [] : ["\(speaker.name) is in no session, and hears something"]
         }
         var found: [String] = []
-        if let volume = member.volume {
+        // Readied and not begun: it is told with the stream, since devices forget what comes before that.
+        let isTold = session.media != .paused || member.delivery?.packetsSent ?? 0 > 0
+        if isTold, let volume = member.volume {
             let wanted = VolumeCurve.airplay.deviceValue(volume.level, muted: volume.muted)
             let last = heard.volumes.last ?? Self.volumeAtFirst
             if abs(last - wanted) > 0.01 {

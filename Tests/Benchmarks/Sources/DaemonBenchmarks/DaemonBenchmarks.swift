@@ -14,7 +14,6 @@ enum DaemonBenchmarks {
     static let usage = """
         usage: DaemonBenchmarks command COUNT
                DaemonBenchmarks fanout READERS COUNT
-               DaemonBenchmarks idle SECONDS
 
         """
 
@@ -24,7 +23,6 @@ enum DaemonBenchmarks {
         switch (arguments.first, numbers.count, arguments.count) {
         case ("command", 1, 2): try await live { try await command($0, count: numbers[0]) }
         case ("fanout", 2, 3): try await live { try await fanOut($0, readers: numbers[0], count: numbers[1]) }
-        case ("idle", 1, 2): try await live { try await idle($0, seconds: numbers[0]) }
         default:
             FileHandle.standardError.write(Data(usage.utf8))
             exit(64)
@@ -156,26 +154,5 @@ enum DaemonBenchmarks {
         }
         guard socket >= 0, done == 0 else { throw Failed() }
         return socket
-    }
-
-    /// With ten sessions: memory, and the part of a processor that is used while nothing happens.
-    static func idle(_ path: String, seconds: Int) async throws {
-        let client = RouterClient(.socket(path: path))
-        for room in 0..<10 { _ = try await client.play(PlayRequest(what: ["http://h/one"], rooms: ["Room \(room)"])) }
-        try await Task.sleep(for: .seconds(1))
-        let before = processorSeconds()
-        try await Task.sleep(for: .seconds(seconds))
-        let used = (processorSeconds() - before) / Double(seconds)
-        let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-        let line = text.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
-        let kilobytes = line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
-        say(#"{"kilobytes":\#(kilobytes),"processor":\#(used)}"#)
-    }
-
-    private static func processorSeconds() -> Double {
-        var usage = rusage()
-        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
-            + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
     }
 }
