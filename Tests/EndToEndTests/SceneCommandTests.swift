@@ -123,6 +123,24 @@ struct SceneCommandTests {
         await speaker.stop()
     }
 
+    @Test("R4 what schedules and settings were made and removed is a document for programs") func documents()
+        async throws
+    {
+        let home = try Home()
+        defer { home.remove() }
+        let scene = try home.write("log.yaml", "version: 1\nname: Log\nsteps:\n  - log: said\n")
+        for (arguments, keys) in [
+            (["schedule", "add", "early", scene, "--at", "06:45"], ["id", "trigger"]),
+            (["schedule", "remove", "early"], ["change", "kind", "name"]),
+            (["config", "set", "default_room", "Den"], ["key", "value"]), (["config", "path"], ["path"]),
+        ] {
+            let result = try await RouterProcess.run(["-o", "json"] + arguments, environment: home.environment)
+            let document = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
+            #expect(result.status == 0 && document != nil, "\(arguments): \(result.errors)")
+            for key in keys { #expect(document?[key] != nil, "\(arguments): \(result.output)") }
+        }
+    }
+
     @Test("R4 Ctrl-C twice cancels, and what stands under finally is done") func interrupted() async throws {
         let home = try Home()
         defer { home.remove() }

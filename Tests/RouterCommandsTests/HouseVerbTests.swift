@@ -177,6 +177,61 @@ struct HouseVerbTests {
         #expect(throws: (any Error).self) { try RouterCommand.parseAsRoot(["announce", "a", "--deadline", "11m"]) }
     }
 
+    @Test(
+        "what is no more is told in a document, too",
+        arguments: [
+            (["rooms", "remove", "up", "--yes"], Change(.removed, .room, "Upstairs")),
+            (["group", "dissolve", "upper", "--yes"], Change(.removed, .group, "upper")),
+            (["queue", "saved", "--remove", "sunday", "--yes"], Change(.removed, .queue, "Sunday")),
+            (["pair", "remove", "TV", "--yes"], Change(.removed, .pairing, "TV")),
+            (["pair", "finish", "pr-1", "--cancel"], Change(.cancelled, .pairing, "pr-1")),
+            (["devices", "forget", "Den", "--yes"], Change(.forgotten, .device, "Den")),
+            (["session", "end", "se-1"], Change(.ended, .session, "se-1")),
+            (["session", "end", "se-1", "--forget"], Change(.forgotten, .session, "se-1")),
+        ])
+    func changes(_ words: [String], _ change: Change) async throws {
+        var script = script
+        script.saved = [SavedQueue(name: "Sunday", items: [], saved: 0)]
+        let run = try await VerbRun(words + ["-o", "json"], script)
+        let document = try run.decoded(OutputValue.self)
+        #expect(
+            document
+                == .object([
+                    "change": .text(change.change.rawValue), "kind": .text(change.kind.rawValue),
+                    "name": .text(change.name),
+                ]))
+        #expect(try await VerbRun(words + ["-q"], script).output == [change.name])
+        let told = try await VerbRun(words, script)
+        #expect(told.output.count == 1 && told.output[0].contains(" "), "\(told.output)")
+    }
+
+    @Test("play --wait ended ends as the session did")
+    func playToTheEnd() async throws {
+        var script = script
+        let session = SampleHouse.session("se-1", ["Kitchen", "Den"])
+        script.sessions = [session]
+        script.played = .success(session)
+        var over = session
+        over.connection = .ended
+        over.media = .stopped
+        let words = ["play", "a", "--wait", "ended"]
+        script.told = [.session(over)]
+        let fine = try await VerbRun(words, script)
+        #expect(fine.status == 0 && fine.errors.isEmpty)
+        let error = RouterError(.routeLost, "Den was lost", hint: "Look")
+        over.members[1].error = error
+        script.told = [.session(over)]
+        let partial = try await VerbRun(words, script)
+        #expect(partial.status == 8 && partial.errors.contains { $0.contains("Den was lost") })
+        over.members[0].error = error
+        over.connection = .failed
+        script.told = [.session(over)]
+        #expect(try await VerbRun(words, script).status == error.code.exitStatus)
+        let json = try await VerbRun(words + ["-o", "json"], script)
+        #expect(json.status == 5)
+        #expect(try json.decoded(SessionSnapshot.self) == over)
+    }
+
     @Test("R6 a pairing that one begins and another finishes")
     func pairing() async throws {
         var script = script
