@@ -9,8 +9,8 @@ import Testing
 
 @Suite("router daemon stop, and a daemon that hangs")
 struct DaemonEndTests {
-    /// A process that sleeps, a child of this one, which looks at its end only in `bury`.
-    private struct Sleeper: ~Copyable {
+    /// A process that sleeps, a child of this one, which looks at its end only when it is buried.
+    private struct Sleeper {
         let pid: pid_t
 
         init() throws {
@@ -18,11 +18,21 @@ struct DaemonEndTests {
             var words: [UnsafeMutablePointer<CChar>?] = [strdup("sleep"), strdup("600"), nil]
             var environment: [UnsafeMutablePointer<CChar>?] = [nil]
             defer { words.forEach { free($0) } }
-            try #require(posix_spawn(&pid, "/bin/sleep", nil, nil, &words, &environment) == 0)
+            // What the test process does not heed, its children do.
+            var attributes = posix_spawnattr_t()
+            posix_spawnattr_init(&attributes)
+            defer { posix_spawnattr_destroy(&attributes) }
+            var signals = sigset_t()
+            sigemptyset(&signals)
+            posix_spawnattr_setsigmask(&attributes, &signals)
+            sigaddset(&signals, SIGTERM)
+            posix_spawnattr_setsigdefault(&attributes, &signals)
+            posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+            try #require(posix_spawn(&pid, "/bin/sleep", nil, &attributes, &words, &environment) == 0)
             self.pid = pid
         }
 
-        deinit {
+        func bury() {
             kill(pid, SIGKILL)
             waitpid(pid, nil, 0)
         }
@@ -31,6 +41,7 @@ struct DaemonEndTests {
     @Test("one that has ended is over, whether its parent has looked or not")
     func unreaped() async throws {
         let sleeper = try Sleeper()
+        defer { sleeper.bury() }
         #expect(!DaemonEnd.hasEnded(sleeper.pid))
         try await DaemonEnd.end(sleeper.pid, within: .seconds(60))
         #expect(kill(sleeper.pid, 0) == 0, "the parent has looked: the test shows nothing")
@@ -42,6 +53,7 @@ struct DaemonEndTests {
     @Test("one that does not end is told with its process, and what ends it")
     func stubborn() async throws {
         let sleeper = try Sleeper()
+        defer { sleeper.bury() }
         let pid = sleeper.pid
         // A process that is held takes no SIGTERM.
         kill(pid, SIGSTOP)
@@ -53,7 +65,7 @@ struct DaemonEndTests {
     }
 
     /// A Unix socket at which somebody listens, who never says a word.
-    private final class Mute {
+    private struct Mute {
         let path = "/tmp/router-mute-\(UUID().uuidString.prefix(8)).sock"
         private let descriptor: Int32
 
@@ -70,7 +82,7 @@ struct DaemonEndTests {
             try #require(done == 0 && listen(descriptor, backlog) == 0)
         }
 
-        deinit {
+        func remove() {
             close(descriptor)
             unlink(path)
         }
@@ -79,6 +91,7 @@ struct DaemonEndTests {
     @Test("a daemon that takes a question and never answers holds no command up")
     func hangs() async throws {
         let mute = try Mute(backlog: 16)
+        defer { mute.remove() }
         let client = RouterClient(.socket(path: mute.path))
         let options = try GlobalOptions.parse([])
         let error = await #expect(throws: RouterError.self) {
@@ -91,6 +104,7 @@ struct DaemonEndTests {
     @Test("who listens is known without a word of theirs, even where the line is full")
     func listener() throws {
         let mute = try Mute(backlog: 0)
+        defer { mute.remove() }
         let first = UnixSocket.listener(at: mute.path)
         #expect(first?.process == getpid() && first?.isSystemd == false)
         for _ in 0..<3 { #expect(UnixSocket.listener(at: mute.path) != nil) }
@@ -110,6 +124,7 @@ struct DaemonEndTests {
         try FileManager.default.createDirectory(
             at: folder.appendingPathComponent("router"), withIntermediateDirectories: true)
         let mute = try Mute(backlog: 16)
+        defer { mute.remove() }
         try FileManager.default.createSymbolicLink(
             atPath: folder.path + "/router/router.sock", withDestinationPath: mute.path)
         let environment = ["XDG_RUNTIME_DIR": folder.path]
