@@ -166,7 +166,7 @@ struct SceneCommandTests {
         }
         let added = try await router("add", "wake-up", scene, "--at", "6:45", "--days", "weekdays")
         #expect(added.status == 0, "\(added.errors)")
-        #expect(added.errors.contains("“wake-up” runs at 06:45 on weekdays."))
+        #expect(added.output.contains("“wake-up” runs at 06:45 on weekdays"))
         #expect(try await router("add", "patio", scene, "--appears", "Patio").status == 0)
         #expect(try await router("add", "none", scene).status == 64)
         #expect(try await router("add", "none", scene, "--at", "25:00").status == 64)
