@@ -123,6 +123,24 @@ struct SceneCommandTests {
         await speaker.stop()
     }
 
+    @Test("R4 what schedules and settings were made and removed is a document for programs") func documents()
+        async throws
+    {
+        let home = try Home()
+        defer { home.remove() }
+        let scene = try home.write("log.yaml", "version: 1\nname: Log\nsteps:\n  - log: said\n")
+        for (arguments, keys) in [
+            (["schedule", "add", "early", scene, "--at", "06:45"], ["id", "trigger"]),
+            (["schedule", "remove", "early"], ["change", "kind", "name"]),
+            (["config", "set", "default_room", "Den"], ["key", "value"]), (["config", "path"], ["path"]),
+        ] {
+            let result = try await RouterProcess.run(["-o", "json"] + arguments, environment: home.environment)
+            let document = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
+            #expect(result.status == 0 && document != nil, "\(arguments): \(result.errors)")
+            for key in keys { #expect(document?[key] != nil, "\(arguments): \(result.output)") }
+        }
+    }
+
     @Test("R4 Ctrl-C twice cancels, and what stands under finally is done") func interrupted() async throws {
         let home = try Home()
         defer { home.remove() }
@@ -148,7 +166,7 @@ struct SceneCommandTests {
         }
         let added = try await router("add", "wake-up", scene, "--at", "6:45", "--days", "weekdays")
         #expect(added.status == 0, "\(added.errors)")
-        #expect(added.errors.contains("“wake-up” runs at 06:45 on weekdays."))
+        #expect(added.output.contains("“wake-up” runs at 06:45 on weekdays"))
         #expect(try await router("add", "patio", scene, "--appears", "Patio").status == 0)
         #expect(try await router("add", "none", scene).status == 64)
         #expect(try await router("add", "none", scene, "--at", "25:00").status == 64)

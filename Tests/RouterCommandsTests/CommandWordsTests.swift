@@ -14,9 +14,52 @@ struct CommandWordsTests {
             (["volume", "-q"], ["volume", "-q"]), (["play", "-5"], ["play", "-5"]),
             (["volume", "--", "-5"], ["volume", "--", "-5"]), (["pause", "--wait"], ["pause", "--wait=observed"]),
             (["pause", "--wait", "paused"], ["pause", "--wait", "paused"]), ([], []),
+            (["-o", "json", "status"], ["status", "-o", "json"]),
+            (
+                ["-qv", "--config", "/x", "queue", "move", "3", "--last"],
+                ["queue", "move", "3", "--last", "-qv", "--config", "/x"]
+            ),
+            (["--output=json", "play", "--", "-x"], ["play", "--output=json", "--", "-x"]),
+            (["--wait", "play", "a"], ["play", "a", "--wait=observed"]),
+            (["--wait", "ended", "play", "a"], ["play", "a", "--wait", "ended"]),
+            (["--yes", "simulate", "--cast"], ["simulate", "--cast", "Simulated Cast", "--yes"]),
+            (["-o", "json"], ["-o", "json"]), (["-o"], ["-o"]), (["-r", "Den", "status"], ["-r", "Den", "status"]),
+            (["--help", "play"], ["--help", "play"]), (["--", "play"], ["--", "play"]), (["-"], ["-"]),
         ])
     func complete(_ words: [String], _ completed: [String]) {
         #expect(CommandWords.complete(words) == completed)
+    }
+
+    @Test("flags of every command are known before the verb, all of them")
+    func leading() throws {
+        struct Help: Decodable {
+            struct Name: Decodable { var kind, name: String }
+            struct Argument: Decodable {
+                var kind: String
+                var names: [Name]?
+            }
+            struct Command: Decodable {
+                var commandName: String
+                var arguments: [Argument]?
+                var subcommands: [Command]?
+            }
+            var command: Command
+        }
+        let help = try JSONDecoder().decode(Help.self, from: Data(RouterCommand._dumpHelp().utf8))
+        let config = help.command.subcommands?.first { $0.commandName == "config" }
+        // It takes nothing of its own.
+        let path = try #require(config?.subcommands?.first { $0.commandName == "path" }?.arguments)
+        var count = 0
+        for argument in path {
+            for name in argument.names ?? [] where !["help", "h", "version"].contains(name.name) {
+                let flag = (name.kind == "long" ? "--" : "-") + name.name
+                let value = argument.kind == "option" && flag != "--wait" ? ["x"] : []
+                let completed = CommandWords.complete([flag] + value + ["config", "path"])
+                #expect(completed.prefix(2) == ["config", "path"], "\(flag)")
+                count += 1
+            }
+        }
+        #expect(count >= 20)
     }
 
     @Test("a first word that is no command is told with what is near")
@@ -127,6 +170,27 @@ struct CommandWordsTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/router") == ["config.yaml"])
     }
 
+    @Test("config set writes through a link, which stays one")
+    func linkedConfiguration() throws {
+        let manager = FileManager.default
+        let folder = manager.temporaryDirectory.appendingPathComponent("config-\(UUID().uuidString)").path
+        defer { try? manager.removeItem(atPath: folder) }
+        try manager.createDirectory(atPath: folder + "/dotfiles", withIntermediateDirectories: true)
+        try manager.createSymbolicLink(atPath: folder + "/config.yaml", withDestinationPath: "link")
+        try manager.createSymbolicLink(atPath: folder + "/link", withDestinationPath: folder + "/dotfiles/router.yaml")
+        let file = ConfigurationFile(path: folder + "/config.yaml")
+        // One that leads nowhere yet, and then to a file.
+        for room in ["Den", "Kitchen"] {
+            try file.set(.defaultRoom, to: room)
+            #expect(try manager.destinationOfSymbolicLink(atPath: folder + "/config.yaml") == "link")
+            let kept = try String(contentsOfFile: folder + "/dotfiles/router.yaml", encoding: .utf8)
+            #expect(kept == "version: 1\ndefault_room: \(room)\n")
+        }
+        #expect(try manager.contentsOfDirectory(atPath: folder + "/dotfiles") == ["router.yaml"])
+        try manager.createSymbolicLink(atPath: folder + "/around", withDestinationPath: "around")
+        #expect(throws: RouterError.self) { try ConfigurationFile(path: folder + "/around").set(.name, to: "x") }
+    }
+
     @Test("names that were seen are kept for the shell, and rubbish is no names")
     func cache() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("cache-\(UUID().uuidString)")
@@ -138,6 +202,10 @@ struct CommandWordsTests {
         #expect(cache.words(.rooms) == ["Kitchen", "Kids", "Den", "Upstairs", "up"])
         #expect(cache.words(.devices) == ["Kitchen", "Kids", "Den"])
         try Data("[1".utf8).write(to: URL(fileURLWithPath: cache.path))
+        #expect(cache.words(.rooms).isEmpty)
+        // A pipe to which nobody writes holds no shell up.
+        unlink(cache.path)
+        #expect(mkfifo(cache.path, 0o600) == 0)
         #expect(cache.words(.rooms).isEmpty)
     }
 

@@ -77,6 +77,38 @@ struct HouseVerbTests {
         #expect(configured.status == 78 && configured.errors[0].contains("configuration file"))
     }
 
+    @Test("a room's limit, quiet hours, offset and other names are changed in place, and taken out")
+    func set() async throws {
+        var script = script
+        script.rooms[3].volumeLimit = VolumePosition(percent: 80)
+        script.rooms[3].via = .cast
+        let words = [
+            "--volume-limit", "60", "--quiet-hours", "22:00-07:00 at 30 %", "--offset", "-20ms", "--alias", "x",
+        ]
+        let run = try await VerbRun(["rooms", "set", "up"] + words, script)
+        #expect(run.status == 0 && run.output == ["Changed the room Upstairs"], "\(run.errors)")
+        var wanted = script.rooms[3]
+        wanted.volumeLimit = VolumePosition(percent: 60)
+        wanted.quietHours = QuietHours(from: 1320, to: 420, limit: VolumePosition(0.3))
+        wanted.offsetMilliseconds = -20
+        wanted.aliases = ["x"]
+        #expect(run.router.savedRooms.first?.0 == wanted && run.router.savedRooms.first?.replacing == "Upstairs")
+        script.rooms[3] = wanted
+        let out = try await VerbRun(
+            ["rooms", "set", "Upstairs", "--volume-limit", "", "--quiet-hours", "", "--alias", ""], script)
+        (wanted.volumeLimit, wanted.quietHours, wanted.aliases) = (nil, nil, [])
+        #expect(out.router.savedRooms.first?.0 == wanted)
+        #expect(try await VerbRun(["rooms", "set", "Den", "--volume-limit", "60"], script).status == 78)
+        for wrong in [
+            [], ["--volume-limit", "101"], ["--volume-limit", "-5"], ["--quiet-hours", "late"], ["--offset", "20"],
+            ["--alias", "@x"],
+        ] {
+            #expect(throws: (any Error).self, "\(wrong)") {
+                try RouterCommand.parseAsRoot(CommandWords.complete(["rooms", "set", "Upstairs"] + wrong))
+            }
+        }
+    }
+
     @Test("groups are made of rooms that are there, changed and dissolved")
     func groups() async throws {
         #expect(try await VerbRun(["group"], script).output == ["GROUP  ROOMS      TRIMS", "upper  Kids, Den  Den 50"])
@@ -163,7 +195,7 @@ struct HouseVerbTests {
         #expect(
             run.output == ["Kitchen: said “gong”; what played plays on", "Den: said “gong”; nothing played there"])
         let request = try #require(run.router.announcements.first)
-        #expect(request.rooms == ["Kitchen", "Kids", "Den", "Upstairs"] && request.volume?.percent == 40)
+        #expect(request.rooms == ["@all"] && request.volume?.percent == 40)
         #expect(request.priority == .low && request.deadline == MediaTime(seconds: 20))
         script.announced = .success(
             AnnounceReport(
@@ -175,6 +207,61 @@ struct HouseVerbTests {
         let partial = try await VerbRun(["announce", "gong.wav"], script)
         #expect(partial.status == 8 && partial.errors.contains { $0.contains("gone") })
         #expect(throws: (any Error).self) { try RouterCommand.parseAsRoot(["announce", "a", "--deadline", "11m"]) }
+    }
+
+    @Test(
+        "what is no more is told in a document, too",
+        arguments: [
+            (["rooms", "remove", "up", "--yes"], Change(.removed, .room, "Upstairs")),
+            (["group", "dissolve", "upper", "--yes"], Change(.removed, .group, "upper")),
+            (["queue", "saved", "--remove", "sunday", "--yes"], Change(.removed, .queue, "Sunday")),
+            (["pair", "remove", "TV", "--yes"], Change(.removed, .pairing, "TV")),
+            (["pair", "finish", "pr-1", "--cancel"], Change(.cancelled, .pairing, "pr-1")),
+            (["devices", "forget", "Den", "--yes"], Change(.forgotten, .device, "Den")),
+            (["session", "end", "se-1"], Change(.ended, .session, "se-1")),
+            (["session", "end", "se-1", "--forget"], Change(.forgotten, .session, "se-1")),
+        ])
+    func changes(_ words: [String], _ change: Change) async throws {
+        var script = script
+        script.saved = [SavedQueue(name: "Sunday", items: [], saved: 0)]
+        let run = try await VerbRun(words + ["-o", "json"], script)
+        let document = try run.decoded(OutputValue.self)
+        #expect(
+            document
+                == .object([
+                    "change": .text(change.change.rawValue), "kind": .text(change.kind.rawValue),
+                    "name": .text(change.name),
+                ]))
+        #expect(try await VerbRun(words + ["-q"], script).output == [change.name])
+        let told = try await VerbRun(words, script)
+        #expect(told.output.count == 1 && told.output[0].contains(" "), "\(told.output)")
+    }
+
+    @Test("play --wait ended ends as the session did")
+    func playToTheEnd() async throws {
+        var script = script
+        let session = SampleHouse.session("se-1", ["Kitchen", "Den"])
+        script.sessions = [session]
+        script.played = .success(session)
+        var over = session
+        over.connection = .ended
+        over.media = .stopped
+        let words = ["play", "a", "--wait", "ended"]
+        script.told = [.session(over)]
+        let fine = try await VerbRun(words, script)
+        #expect(fine.status == 0 && fine.errors.isEmpty)
+        let error = RouterError(.routeLost, "Den was lost", hint: "Look")
+        over.members[1].error = error
+        script.told = [.session(over)]
+        let partial = try await VerbRun(words, script)
+        #expect(partial.status == 8 && partial.errors.contains { $0.contains("Den was lost") })
+        over.members[0].error = error
+        over.connection = .failed
+        script.told = [.session(over)]
+        #expect(try await VerbRun(words, script).status == error.code.exitStatus)
+        let json = try await VerbRun(words + ["-o", "json"], script)
+        #expect(json.status == 5)
+        #expect(try json.decoded(SessionSnapshot.self) == over)
     }
 
     @Test("R6 a pairing that one begins and another finishes")

@@ -47,6 +47,9 @@ struct QueueTests {
         #expect(
             try await VerbRun(["queue", "add", "x"], script(5)).output == ["Added 2 items to the queue of Kitchen"])
         #expect(try await VerbRun(["queue", "next", "x"], script(4)).output == ["1 item next in Kitchen"])
+        #expect(
+            try await VerbRun(["queue", "add", "x", "--replace"], script(5)).output
+                == ["Put 2 items in place of what was to come"])
     }
 
     @Test(
@@ -106,6 +109,46 @@ struct QueueTests {
         script.sessions[0].queue.items = []
         let empty = try await VerbRun(["queue"], script)
         #expect(empty.status == 0 && empty.output.isEmpty && empty.errors[0] == "The queue is empty.")
+    }
+
+    @Test("with nothing playing, the last queue of each room is meant, however the sessions are called")
+    func lastOfARoom() async throws {
+        func over(_ id: String, _ rooms: [String], _ items: Int) -> SessionSnapshot {
+            var session = SampleHouse.session(id, rooms, media: .stopped, items: items)
+            session.connection = .ended
+            return session
+        }
+        func record(_ id: Int, _ session: SessionSnapshot) -> PlayRecord {
+            PlayRecord(
+                id: id, session: session.id, item: session.queue.items[0], rooms: session.roomNames,
+                started: Double(id))
+        }
+        let (old, new, den) = (over("se-1", ["Kitchen"], 1), over("se-2", ["Kitchen"], 2), over("se-0", ["Den"], 3))
+        var script = SampleHouse.script([old, new])
+        script.history = [record(3, new), record(1, old)]
+        #expect(try await VerbRun(["queue", "-q"], script).output.count == 2)
+        script.history = [record(3, old), record(1, new)]
+        #expect(try await VerbRun(["queue", "-q"], script).output.count == 1)
+        script.sessions = [den, old, new]
+        script.history.append(record(2, den))
+        #expect(try await VerbRun(["queue", "-q", "-r", "Kitchen"], script).output.count == 1)
+        #expect(try await VerbRun(["queue", "-q", "-r", "Den"], script).output.count == 3)
+        let either = try await VerbRun(["queue"], script)
+        #expect(either.status == 3 && either.errors[0].contains("nothing is playing"), "\(either.errors)")
+        #expect(either.errors.contains { $0.contains("Kitchen") && $0.contains("Den") })
+        let saved = try await VerbRun(["queue", "save", "Sunday", "-r", "Kitchen"], script)
+        #expect(saved.output == ["Kept 1 item as “Sunday”"])
+        for words in [["jump", "1"], ["add", "x"], ["remove", "1"], ["undo"], ["add", "x", "-r", "Den"]] {
+            let run = try await VerbRun(["queue"] + words, script)
+            #expect(run.status != 0 && run.router.edits.isEmpty && run.router.commands.isEmpty)
+            #expect(run.errors[0].contains("over") && run.errors[1].contains("router play"), "\(run.errors)")
+        }
+        // One that has stopped, and is there, is changed.
+        var there = den
+        there.connection = .connected
+        script.sessions = [old, there]
+        script.edited = .success(there.queue)
+        #expect(try await VerbRun(["queue", "undo"], script).router.edits.map(\.session) == [there.id])
     }
 
     @Test("what cannot be undone asks a person, and needs --yes where there is none")

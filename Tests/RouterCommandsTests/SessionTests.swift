@@ -52,6 +52,27 @@ struct SessionTests {
         #expect(try parsed(["--device", "cast://192.168.1.21"])?.to.isEmpty == true)
     }
 
+    @Test("C6 a session that was cut short is joined before it moves, and what is over is not meant")
+    func moveCutShort() async throws {
+        var old = SampleHouse.session("se-old", ["Kitchen"], media: .stopped)
+        old.connection = .ended
+        var failed = SampleHouse.session("se-failed", ["Kitchen"], media: .stopped)
+        failed.connection = .failed
+        var cut = SampleHouse.session("se-cut", ["Kitchen", "Den"])
+        cut.connection = .suspended
+        var script = SampleHouse.script([old, failed, cut])
+        script.left = [session("se-cut")]
+        script.played = .success(cut)
+        let run = try await VerbRun(["session", "move", "--to", "Den"], script)
+        #expect(run.router.rejoined == [cut.id])
+        #expect(run.router.transfers == [TransferRequest(.move, session: cut.id, rooms: ["Den"])])
+        let plays = SampleHouse.session("se-plays", ["Kitchen"])
+        script.sessions = [old, failed, plays]
+        script.left = []
+        let live = try await VerbRun(["session", "move", "--to", "Den"], script)
+        #expect(live.router.rejoined.isEmpty && live.router.transfers.map(\.session) == [plays.id])
+    }
+
     @Test("C14 C12 C15 keys for speed, subtitles and ads")
     func keys() {
         #expect(PlayerKey.parse("[]at".utf8) == [.slower, .faster, .skipAd, .nextText])

@@ -242,7 +242,10 @@ struct TransportTests {
                 && !SessionWaiter.isMet(.item, before: before, now: now))
         now.queue.current = now.queue.items[1].id
         #expect(SessionWaiter.isMet(.item, before: before, now: now))
+        // What has stopped is on its way: how it ended is known at its end.
         now.media = .stopped
+        #expect(!SessionWaiter.isMet(.ended, before: before, now: now))
+        now.connection = .ended
         #expect(
             SessionWaiter.isMet(.ended, before: before, now: now)
                 && SessionWaiter.isMet(.ended, before: before, now: nil))

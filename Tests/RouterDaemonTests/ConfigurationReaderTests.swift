@@ -172,9 +172,13 @@ struct ConfigurationReaderTests {
         let none = folder.appending(path: "none.pem").path
         let junk = folder.appending(path: "junk.pem")
         try Data("junk".utf8).write(to: junk)
+        // Nobody writes to it: whoever waited would wait for ever.
+        let pipe = folder.appending(path: "pipe").path
+        #expect(mkfifo(pipe, 0o600) == 0)
         let pins = StoredCastPins(store: try RouterStore.inMemory())
         for (path, words) in [
-            (none, "cannot be read"), (junk.path, "holds no certificate"), ("/dev/zero", "larger than"),
+            (none, "cannot be read"), (junk.path, "holds no certificate"), ("/dev/zero", "or no file"),
+            (pipe, "or no file"),
         ] {
             var cast = CastConfiguration()
             cast.roots = [path]

@@ -2,6 +2,7 @@ import Foundation
 import RouteModel
 import RouterAPI
 import RouterDaemon
+import SceneScript
 
 /// Words for the shell: the daemon's, if it gives them within 150 ms, else those that were seen last, and those of the
 /// configuration. The shell is never kept waiting, and an error is no word.
@@ -138,9 +139,7 @@ struct CompletionCache {
     }
 
     private func read() -> [String: [String]] {
-        guard let handle = FileHandle(forReadingAtPath: path),
-            let data = try? handle.read(upToCount: Self.maximumBytes)
-        else { return [:] }
+        guard let data = try? RegularFile.read(path, limit: Self.maximumBytes) else { return [:] }
         return (try? JSONDecoder().decode([String: [String]].self, from: data)) ?? [:]
     }
 }

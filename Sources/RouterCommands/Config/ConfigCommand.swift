@@ -73,8 +73,11 @@ struct ConfigSetCommand: AsyncParsableCommand {
             let setting = try ConfigurationSetting.named(key)
             let path = ConfigurationPlace.path(options)
             try ConfigurationFile(path: path).set(setting, to: CommandWords.typed(value))
+            let now = try RouterConfiguration.load(path: path, mustExist: true)
+            try options.show(
+                ConfigurationRow(key: setting.rawValue, value: setting.value(now)),
+                "\(path): \(setting.rawValue) is \(value.isEmpty ? "taken out" : "set")", on: options.console)
             if options.speaks {
-                options.console.err("\(path): \(setting.rawValue) is \(value.isEmpty ? "taken out" : "set")")
                 if case .daemon = RouterConnection.side(options), setting.isReadAtStart {
                     options.console.err(
                         "  hint: A daemon reads it when it starts: router daemon stop, router daemon run")
@@ -101,7 +104,7 @@ struct ConfigPathCommand: AsyncParsableCommand {
             if !FileManager.default.fileExists(atPath: path), options.speaks {
                 options.console.err("There is no such file yet; “router config set” makes it.")
             }
-            options.console.out(path)
+            try options.renderer.render(one: ConfigurationPath(path: path), on: options.console) { _ in [path] }
             return 0
         }
     }
@@ -111,6 +114,15 @@ enum ConfigurationPlace {
     static func path(_ options: GlobalOptions) -> String {
         options.config ?? RouterConfiguration.defaultPath(environment: ProcessInfo.processInfo.environment)
     }
+}
+
+/// Where the file is: `{"path": "/home/…"}`.
+struct ConfigurationPath: ListDisplayable {
+    var path: String
+
+    static var header: [String] { ["PATH"] }
+    var row: [String] { [path] }
+    var quietValue: String { path }
 }
 
 struct ConfigurationRow: ListDisplayable {

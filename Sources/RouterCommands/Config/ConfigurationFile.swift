@@ -128,7 +128,24 @@ struct ConfigurationFile {
         return String(line[mark.lowerBound...])
     }
 
+    /// Where a symbolic link leads, which stays one: people keep such files elsewhere. Throws `configuration` for links
+    /// that lead around.
+    private func target() throws -> String {
+        var target = path
+        // As many as the kernel follows (path_resolution(7)).
+        for _ in 0..<40 {
+            guard let link = try? FileManager.default.destinationOfSymbolicLink(atPath: target) else { return target }
+            target =
+                link.hasPrefix("/")
+                ? link : ((target as NSString).deletingLastPathComponent as NSString).appendingPathComponent(link)
+        }
+        throw RouterError(
+            .configuration, "the configuration file \(path) is a link that leads to itself",
+            hint: "Remove the link, or have it lead to a file")
+    }
+
     private func write(_ text: String) throws {
+        let path = try target()
         let folder = (path as NSString).deletingLastPathComponent
         let trial = "\(path).\(getpid()).new"
         defer { unlink(trial) }

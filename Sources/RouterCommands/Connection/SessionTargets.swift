@@ -15,10 +15,13 @@ struct TargetFinder {
     let context: VerbContext
     /// Where nothing is active, what has stopped counts too: a queue is there to be seen after its end.
     var takesStopped = false
+    /// What is over is there to be seen, and not to be changed.
+    var edits = false
 
-    init(_ context: VerbContext, takesStopped: Bool = false) {
+    init(_ context: VerbContext, takesStopped: Bool = false, edits: Bool = false) {
         self.context = context
         self.takesStopped = takesStopped
+        self.edits = edits
     }
 
     // MARK: Sessions
@@ -39,7 +42,7 @@ struct TargetFinder {
     func sessions(_ target: TargetOptions) async throws -> [SessionTarget] {
         let all = await context.router.sessions()
         var active = all.filter(\.isActive)
-        if active.isEmpty, takesStopped { active = all }
+        if active.isEmpty, takesStopped { active = try await stopped(of: all) }
         guard !target.selectors.isEmpty else { return [try await only(of: active)] }
         var result: [SessionTarget] = []
         for selector in target.selectors {
@@ -48,12 +51,43 @@ struct TargetFinder {
         return result
     }
 
+    /// The last in each room: what played there before is history. The latest of all comes first.
+    private func stopped(of all: [SessionSnapshot]) async throws -> [SessionSnapshot] {
+        if edits {
+            let there = all.filter(\.isThere)
+            guard there.isEmpty, !all.isEmpty else { return there }
+            throw RouterError(
+                .unavailable, "nothing is playing, and a queue that is over cannot be changed",
+                hint: "Play something new with “router play”, or the same again: router queue save NAME, router queue "
+                    + "load NAME", scope: .session)
+        }
+        guard all.count > 1 else { return all }
+        // A session says nothing of when it was; its last entry in the history does.
+        let history = try await context.router.history(limit: 1000)
+        let last = Dictionary(history.map { ($0.session, $0.id) }, uniquingKeysWith: max)
+        func place(_ session: SessionSnapshot) -> (Int, Int64) {
+            (last[session.id] ?? -1, session.anchor?.instant ?? .min)
+        }
+        var rooms: Set<String> = []
+        return all.sorted { place($0) > place($1) }.filter { session in
+            let names = session.roomNames
+            defer { rooms.formUnion(names) }
+            return names.contains { !rooms.contains($0) }
+        }
+    }
+
     private func only(of active: [SessionSnapshot]) async throws -> SessionTarget {
         if active.count == 1 { return SessionTarget(session: active[0], rooms: nil) }
         guard !active.isEmpty else { throw nothingPlays }
         if let room = context.defaultRoom {
             let meant = try await matched(room, among: active)
             if let meant { return SessionTarget(session: meant.session, rooms: nil) }
+        }
+        guard active.contains(where: \.isActive) else {
+            throw RouterError(
+                .routeAmbiguous, "nothing is playing; \(active.count) queues that were are kept, and none was named",
+                hint: "Say with --room where it played", scope: .session,
+                candidates: active.map { Phrase.list($0.roomNames) })
         }
         throw RouterError(
             .routeAmbiguous, "\(active.count) sessions are playing, and none was named",
@@ -103,9 +137,9 @@ struct TargetFinder {
             return nil
         }
         // What a session calls its rooms needs no look at the network.
-        if let exact = target({ $0.name.lowercased() == wanted || $0.route.rawValue == wanted }) { return exact }
+        if let exact = target({ $0.isIn(wanted) || $0.route.rawValue == wanted }) { return exact }
         let room = try await matcher(settle: false).room(word)
-        return target { $0.name.lowercased() == room.name.lowercased() || room.routes.contains($0.route) }
+        return target { $0.isIn(room.name) || room.routes.contains($0.route) }
     }
 
     private static func add(_ target: SessionTarget, to targets: inout [SessionTarget]) {
@@ -161,21 +195,27 @@ struct TargetFinder {
                         hint: "Add one: router group add \(name) ROOM",
                         scope: .route)
                 }
-            case .all?:
-                names = try await context.router.rooms(settle: true).filter { !$0.routes.isEmpty }.map(\.name)
-                guard !names.isEmpty else {
-                    throw RouterError(
-                        .routeNotFound, "no room is there", hint: "Run “router devices” to see why", scope: .route)
-                }
-            case .active?:
-                names = await context.router.sessions().filter(\.isActive).flatMap { $0.members.map(\.name) }
-                guard !names.isEmpty else { throw nothingPlays }
+            // The router knows best which rooms these are, devices that are in several rooms among them.
+            case .all?, .active?: names = [selector]
             case nil:
                 throw UsageError("“\(selector)” is no selector", hint: "Write @active, @all, @default or @group:NAME")
             }
             result += names.filter { !result.contains($0) }
         }
         return result
+    }
+
+    /// The names of rooms to look for in what was: of those that are not there any more, too.
+    func namesOfOld(_ target: TargetOptions) async throws -> [String] {
+        var names: [String] = []
+        for selector in target.selectors {
+            switch Selector(selector) {
+            case .active?: names += await context.router.sessions().filter(\.isActive).flatMap(\.roomNames)
+            case .all?: names += try await context.router.rooms(settle: true).map(\.name)
+            default: names += try await rooms([selector])
+            }
+        }
+        return names.unique
     }
 
     func matcher(settle: Bool) async throws -> RoomMatcher {
@@ -214,6 +254,26 @@ extension SessionSnapshot {
         case .connecting: media != .stopped
         case .idle, .connected, .suspended: media != .none && media != .stopped
         }
+    }
+}
+
+extension SessionSnapshot {
+    /// Its rooms, each once: one may have several devices.
+    var roomNames: [String] { members.map(\.roomName).unique }
+}
+
+extension SessionMember {
+    /// Whether a room's name means it: its own, or that of the room that it is one of several devices of.
+    func isIn(_ room: String) -> Bool {
+        name.lowercased() == room.lowercased() || roomName.lowercased() == room.lowercased()
+    }
+}
+
+extension [String] {
+    /// Each once, in the order of their first.
+    var unique: [String] {
+        var seen: Set<String> = []
+        return filter { seen.insert($0).inserted }
     }
 }
 

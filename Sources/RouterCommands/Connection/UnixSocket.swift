@@ -10,14 +10,16 @@ enum UnixSocket {
         // One byte stays for the zero at the end.
         guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return nil }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let descriptor = socket(
+            AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         let size = socklen_t(MemoryLayout<sockaddr_un>.size)
         let answered = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) == 0 }
         }
-        guard answered else { return nil }
+        // One whose line is full listens too, though it may hang (unix(7)).
+        guard answered else { return errno == EAGAIN ? Listener() : nil }
         var peer = Credentials()
         var length = socklen_t(MemoryLayout<Credentials>.size)
         guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 else { return Listener() }
@@ -28,6 +30,12 @@ enum UnixSocket {
         /// Which process began to listen: 1 where systemd holds the socket.
         var process: pid_t?
         var user: uid_t?
+
+        /// Whether systemd holds the socket, for a daemon that it starts when somebody knocks.
+        var isSystemd: Bool {
+            guard let process else { return false }
+            return FileManager.default.contents(atPath: "/proc/\(process)/comm") == Data("systemd\n".utf8)
+        }
     }
 
     /// The kernel's `struct ucred`, which Glibc hides.

@@ -44,11 +44,7 @@ struct VerbContext: Sendable {
 
     /// Prints what a verb has made or changed: a sentence for people, its document for programs.
     func show<Item: ListDisplayable>(_ item: Item, _ sentence: String) throws {
-        if options.output == .table, options.format == nil, options.fields == nil, !options.quiet {
-            console.out(Console.clean(sentence))
-        } else {
-            try renderer.render(one: item, on: console) { _ in [] }
-        }
+        try options.show(item, sentence, on: console)
     }
 
     /// Says what cannot be undone, and asks. Throws where it is not wanted, or there is nobody to ask.

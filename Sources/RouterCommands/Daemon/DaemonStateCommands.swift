@@ -18,7 +18,7 @@ struct DaemonStatusCommand: AsyncParsableCommand {
     func run() async throws {
         try await reporting(options) {
             try await RouterConnection.daemon(options) { context, client in
-                let status = try await client.status()
+                let status = try await RouterConnection.answer(of: client) { try await client.status() }
                 try context.renderer.render(one: status, on: context.console) { _ in
                     [
                         "Running since \(status.since) (process \(status.pid))",
@@ -50,9 +50,10 @@ struct DaemonStopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stop", abstract: "End the daemon of this machine in order.",
         discussion: """
-            What plays without it plays on; the rest is stopped.
+            What plays without it plays on; the rest is stopped. One at another socket than usual is named by --host.
 
               router daemon stop
+              router daemon stop --host /run/user/1000/other/router.sock
             """)
 
     /// How long the end is waited for, unless a person says otherwise.
@@ -61,36 +62,33 @@ struct DaemonStopCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if options.host != nil {
-            throw ValidationError("Only the daemon of this machine can be stopped; leave --host out.")
+        if let host = options.host, !host.hasPrefix("/") {
+            throw ValidationError(
+                "Only the daemon of this machine can be stopped; leave --host out, or name its socket by its path.")
         }
     }
 
     func run() async throws {
         try await reporting(options) {
-            try await RouterConnection.daemon(options) { context, client in
-                let pid = pid_t(try await client.status().pid)
-                // A daemon that systemd starts whenever somebody knocks would be back at once.
-                guard kill(pid, SIGTERM) == 0 else {
-                    throw RouterError(
-                        .unavailable,
-                        "the daemon, process \(pid), cannot be stopped (\(String(cString: strerror(errno))))",
-                        hint: "Stop it as whoever started it: systemctl --user stop router", scope: .command)
-                }
-                let patience = options.timeout ?? Self.patience
-                let end = ContinuousClock.now + patience.duration
-                while kill(pid, 0) == 0 {
-                    guard ContinuousClock.now < end else {
-                        throw RouterError(
-                            .timeout,
-                            "the daemon, process \(pid), has not ended within \(ClockTime.words(patience.seconds))",
-                            hint: "Look at what holds it up: router daemon logs", scope: .command, retry: .later)
-                    }
-                    try await Task.sleep(for: .milliseconds(50))
-                }
-                context.say("The daemon has ended")
-                return 0
-            }
+            // Not a word is asked of it: one that hangs answers none.
+            guard case .daemon(let client) = RouterConnection.side(options, passesConfiguration: true),
+                case .socket(let path) = client.place, let listener = UnixSocket.listener(at: path)
+            else { throw RouterConnection.noDaemon }
+            let pid = try await Self.process(of: listener, client)
+            try await DaemonEnd.end(pid, within: (options.timeout ?? Self.patience).duration)
+            try options.show(Change(.ended, .daemon, String(pid)), "The daemon has ended", on: options.console)
+            return 0
+        }
+    }
+
+    /// Whoever listens, but where systemd does for a daemon that it starts: that one has to say it.
+    private static func process(of listener: UnixSocket.Listener, _ client: RouterClient) async throws -> pid_t {
+        if let process = listener.process, process > 0, !listener.isSystemd { return process }
+        do {
+            return pid_t(try await RouterConnection.answer(of: client) { try await client.status() }.pid)
+        } catch var error as RouterError where listener.isSystemd {
+            error.hint = "Stop it as whoever started it: systemctl --user stop router"
+            throw error
         }
     }
 }

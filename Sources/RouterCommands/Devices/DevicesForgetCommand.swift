@@ -22,7 +22,7 @@ struct DevicesForgetCommand: RouterVerb {
     func run(_ context: VerbContext) async throws -> Int32 {
         try await context.confirmed("What is known of \(name) will be forgotten, its pairing too")
         let notice = try await context.router.forgetDevice(name)
-        context.say("\(name) is forgotten")
+        try context.show(Change(.forgotten, .device, name), "\(name) is forgotten")
         if let notice { context.report.say(notice) }
         return 0
     }

@@ -9,9 +9,9 @@ struct DaemonFindings {
     private var sessions: [SessionSnapshot] = []
 
     init(_ options: GlobalOptions) async {
-        guard case .daemon(let client) = RouterConnection.side(options) else { return }
+        guard case .daemon(let client) = RouterConnection.side(options, passesConfiguration: true) else { return }
         do {
-            let status = try await client.status()
+            let status = try await RouterConnection.answer(of: client) { try await client.status() }
             finding = Finding("daemon", .ok, "runs since \(status.since), process \(status.pid)")
             sessions = await client.sessions().filter(\.isActive)
         } catch {

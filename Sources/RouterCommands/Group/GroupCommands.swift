@@ -152,7 +152,7 @@ struct GroupDissolveCommand: RouterVerb {
         let group = try await TargetFinder(context).group(name)
         try await context.confirmed("The group \(group.name) will be dissolved")
         try await context.router.removeGroup(group.name)
-        context.say("Dissolved \(group.name)")
+        try context.show(Change(.removed, .group, group.name), "Dissolved \(group.name)")
         return 0
     }
 }

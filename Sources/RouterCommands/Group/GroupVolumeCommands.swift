@@ -38,9 +38,11 @@ struct GroupVolumeCommand: RouterVerb {
     }
 
     static func commands(_ setting: VolumeSetting, _ group: RoomGroup, _ target: SessionTarget) -> [RemoteCommand] {
-        let rooms = target.rooms ?? target.session.members.map(\.name)
-        guard Set(rooms) != Set(target.session.members.map(\.name)) else { return [setting.command(room: nil)] }
-        return rooms.map { room in
+        let all = target.session.members
+        let meant = all.filter { target.rooms?.contains($0.name) ?? true }
+        guard meant.count < all.count else { return [setting.command(room: nil)] }
+        // A room of several devices is one by its name, which is what a trim is kept under.
+        return meant.map(\.roomName).unique.map { room in
             guard case .level(let level) = setting else { return setting.command(room: room) }
             return .setVolume(VolumePosition(level.value * (group.trims[room] ?? 1)), room: room)
         }
@@ -80,12 +82,13 @@ struct GroupTrimCommand: RouterVerb {
         group.trims[room] = percent == 100 ? nil : trim
         let saved = try await context.router.saveGroup(group)
         let playing = await context.router.sessions().first { session in
-            session.isActive && session.members.contains { $0.name == room && $0.error == nil }
-                && session.members.count(where: { group.rooms.contains($0.name) }) > 1
+            session.isActive && session.members.contains { $0.roomName == room && $0.error == nil }
+                && session.roomNames.count(where: { group.rooms.contains($0) }) > 1
         }
         if let playing {
+            let devices = playing.members.filter { $0.roomName == room }.map(\.name)
             return try await CommandPerformer(context: context, name: "trim").perform(
-                on: [SessionTarget(session: playing, rooms: [room])], { _ in [.trim(trim, room: room)] },
+                on: [SessionTarget(session: playing, rooms: devices)], { _ in [.trim(trim, room: room)] },
                 sentence: { _ in "\(room) is at \(percent) % of the loudest of \(saved.name)" })
         }
         try context.show(saved, "\(room) is at \(percent) % of the loudest of \(saved.name)")

@@ -7,7 +7,7 @@ enum CommandWords {
     private static let takeNegative: Set<String> = ["volume", "seek", "group", "rooms", "queue"]
 
     static func complete(_ words: [String]) -> [String] {
-        let words = SimulateArguments.complete(words)
+        let words = SimulateArguments.complete(verbFirst(words))
         let negative = words.contains(where: takeNegative.contains)
         var isRest = false
         return words.enumerated().map { index, word in
@@ -18,6 +18,41 @@ enum CommandWords {
             }
             return negative && isNegative(word) ? minus + word.dropFirst() : word
         }
+    }
+
+    // MARK: Flags before the verb
+
+    /// Flags of every command that a value follows, and those that stand alone.
+    static let valued: Set<String> = [
+        "--device", "--config", "--host", "--output", "-o", "--fields", "--format", "--color", "--timeout", "--log",
+        "--log-file",
+    ]
+    static let bare: Set<String> = ["--quiet", "--no-progress", "--no-wait", "--strict", "--yes", "--verbose"]
+    private static let bareLetters = "qvy"
+
+    /// Flags of every command that stand before the verb, put behind it: the parser takes them only there.
+    private static func verbFirst(_ words: [String]) -> [String] {
+        var index = 0
+        while index < words.count, words[index].hasPrefix("-") {
+            guard let length = flag(words[index...]) else { return words }
+            index += length
+        }
+        guard index > 0, index < words.count else { return words }
+        let verb = words[index...]
+        let end = verb.firstIndex(of: "--") ?? verb.endIndex
+        return Array(verb[..<end] + words[..<index] + verb[end...])
+    }
+
+    /// How many words the first flag has with its value; nil where it is none of every command.
+    private static func flag(_ words: ArraySlice<String>) -> Int? {
+        guard let word = words.first else { return nil }
+        let next = words.dropFirst().first
+        if word == "--wait" { return next.flatMap(WaitCondition.init) == nil ? 1 : 2 }
+        if bare.contains(word) || word.count > 1 && word.dropFirst().allSatisfy(bareLetters.contains) { return 1 }
+        if let sign = word.firstIndex(of: "=") {
+            return valued.contains(String(word[..<sign])) || word.hasPrefix("--wait=") ? 1 : nil
+        }
+        return valued.contains(word) && next != nil ? 2 : nil
     }
 
     /// A dash that only people take for one.

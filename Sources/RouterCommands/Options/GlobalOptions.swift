@@ -24,14 +24,21 @@ struct GlobalOptions: ParsableArguments {
             valueName: "uri"))
     var device: [String] = []
 
-    @Option(name: .long, help: "Read this configuration file in place of ~/.config/router/config.yaml.")
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Read this configuration file in place of ~/.config/router/config.yaml.",
+            discussion: """
+                A daemon has read its own: with another file a command does its work itself, without the daemon. For \
+                “status”, “daemon” and whatever else only a daemon can answer it is passed over.
+                """))
     var config: String?
 
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "The daemon at another place than usual; its token comes from ROUTER_TOKEN.",
-            valueName: "host[:port]"))
+            "The daemon at another place than usual, HOST[:PORT] or its socket’s path; its token comes from ROUTER_TOKEN.",
+            valueName: "place"))
     var host: String?
 
     @Option(name: [.short, .long], help: "How to print: table, json, ndjson, yaml or plain.")
@@ -120,6 +127,11 @@ struct GlobalOptions: ParsableArguments {
         Renderer(
             format: output, quiet: quiet, columns: console.outputIsTerminal ? console.size.columns : nil,
             fields: fieldNames, template: format.flatMap { try? OutputTemplate($0) })
+    }
+
+    /// Prints what a verb has made or changed: a sentence for people, its document for programs.
+    func show<Item: ListDisplayable>(_ item: Item, _ sentence: String, on console: Console) throws {
+        try renderer(console).render(one: item, on: console) { _ in [Console.clean(sentence)] }
     }
 
     /// Whether people read along: not programs, and not somebody who wants it quiet.

@@ -178,7 +178,7 @@ struct PairRemoveCommand: RouterVerb {
     func run(_ context: VerbContext) async throws -> Int32 {
         try await context.confirmed("\(name) will not know this router any more")
         let notice = try await context.router.unpair(name)
-        if context.options.speaks { context.console.err("\(Console.clean(name)) is forgotten.") }
+        try context.show(Change(.removed, .pairing, name), "\(name) is forgotten")
         if let notice { context.report.say(notice) }
         return 0
     }

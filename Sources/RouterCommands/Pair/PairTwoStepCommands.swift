@@ -73,7 +73,7 @@ struct PairFinishCommand: RouterVerb {
     func run(_ context: VerbContext) async throws -> Int32 {
         if cancel {
             try await context.router.cancelPairing(handle)
-            context.say("Called off")
+            try context.show(Change(.cancelled, .pairing, handle), "Called off")
             return 0
         }
         let typed: String?

@@ -17,10 +17,16 @@ struct DaemonPlay {
     func finish(_ session: SessionSnapshot) async throws -> Int32 {
         if let wait = context.options.wait, wait == .ended || wait == .item {
             if context.options.speaks { context.console.out(Self.sentence(session)) }
-            try await SessionWaiter(context: context).wait(for: wait, in: [session])
-            return 0
+            let last = try await SessionWaiter(context: context).wait(for: wait, in: [session]).first ?? session
+            if !context.options.speaks { try context.show(last, "") }
+            return tell(last)
         }
         try context.show(session, Self.sentence(session))
+        return tell(session)
+    }
+
+    /// Says what went wrong, and gives the exit status.
+    private func tell(_ session: SessionSnapshot) -> Int32 {
         let outcome = PlayOutcome(session)
         if context.options.speaks {
             for story in outcome.stories { context.console.err(Console.clean(story)) }

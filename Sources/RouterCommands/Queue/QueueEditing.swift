@@ -9,7 +9,7 @@ struct QueueEditing {
 
     init(_ context: VerbContext, _ target: TargetOptions) async throws {
         self.context = context
-        self.target = try await TargetFinder(context, takesStopped: true).session(target)
+        self.target = try await TargetFinder(context, takesStopped: true, edits: true).session(target)
     }
 
     var place: QueuePlace { QueuePlace(queue: target.session.queue) }
@@ -32,9 +32,10 @@ struct QueueEditing {
         return 0
     }
 
-    /// How many items there are more.
+    /// How many items there are that were not there before.
     func added(_ after: QueueSnapshot) -> String {
-        Phrase.count(max(0, after.items.count - queue.items.count), "item", "items")
+        let before = Set(queue.items.map(\.id))
+        return Phrase.count(after.items.count { !before.contains($0.id) }, "item", "items")
     }
 
     /// Standard input belongs to this command, and a queue outlives it.
@@ -80,7 +81,7 @@ struct QueueAddCommand: RouterVerb {
         let editing = try await QueueEditing(context, target)
         if replace {
             return try await editing.edit(.replaceUpcoming(what), anyVersion: true) {
-                "Put \(Phrase.count($0.items.count, "item", "items")) in place of what was to come"
+                "Put \(editing.added($0)) in place of what was to come"
             }
         }
         let edit: QueueEdit = try before.map { .insert(what, before: try editing.place.item($0)) } ?? .append(what)

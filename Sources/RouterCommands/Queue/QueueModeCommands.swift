@@ -19,7 +19,7 @@ struct QueueJumpCommand: RouterVerb {
     @OptionGroup var options: GlobalOptions
 
     func run(_ context: VerbContext) async throws -> Int32 {
-        let target = try await TargetFinder(context, takesStopped: true).session(target)
+        let target = try await TargetFinder(context, takesStopped: true, edits: true).session(target)
         let id = try QueuePlace(queue: target.session.queue).item(item)
         return try await CommandPerformer(context: context, name: "jump").perform(
             on: [target], { _ in [.jump(id)] }, sentence: { "Now \($0.what) in \($0.place)" })

@@ -57,7 +57,7 @@ struct QueueLoadCommand: RouterVerb {
         var rooms = try await TargetFinder(context).rooms(target)
         if target.selectors.isEmpty {
             let active = await context.router.sessions().filter(\.isActive)
-            if active.count == 1 { rooms = active[0].members.map(\.name) }
+            if active.count == 1 { rooms = active[0].roomNames }
         }
         let request = PlayRequest(what: [], rooms: rooms, shuffle: shuffle, savedQueue: saved.name)
         guard context.isDaemon else {
@@ -88,7 +88,7 @@ struct QueueSavedCommand: RouterVerb {
             let saved = try await SavedQueues(context).one(remove)
             try await context.confirmed("The queue kept as “\(saved.name)” will be forgotten")
             try await context.router.removeSavedQueue(saved.name)
-            context.say("Forgot “\(saved.name)”")
+            try context.show(Change(.removed, .queue, saved.name), "Forgot “\(saved.name)”")
             return 0
         }
         let queues = try await context.router.savedQueues()
@@ -122,13 +122,22 @@ struct QueueHistoryCommand: RouterVerb {
         var records = try await context.router.history(limit: target.selectors.isEmpty ? limit : 1000)
         if !target.selectors.isEmpty {
             // Of a room that is not there any more there is history too, so names are taken as they are.
-            let rooms = Set(try await TargetFinder(context).rooms(target).map { $0.lowercased() })
+            let rooms = try await TargetFinder(context).namesOfOld(target)
             records = Array(
-                records.filter { $0.rooms.contains { rooms.contains($0.lowercased()) } }.prefix(limit))
+                records.filter { record in rooms.contains { room in record.rooms.contains { isOf(room, $0) } } }
+                    .prefix(limit))
         }
         if records.isEmpty { context.note("Nothing was played yet.", hint: "Play something with “router play”") }
         try context.renderer.render(records, on: context.console)
         return 0
+    }
+}
+
+extension QueueHistoryCommand {
+    /// Whether a name is the room's, or that of one of its several devices, which is put behind the room's.
+    private func isOf(_ room: String, _ name: String) -> Bool {
+        let (room, name) = (room.lowercased(), name.lowercased())
+        return name == room || name.hasPrefix(room + " (")
     }
 }
 

@@ -62,7 +62,7 @@ struct RoomsRemoveCommand: RouterVerb {
         guard !devices.isEmpty else {
             try await context.confirmed("The room \(room.name) will be removed")
             try await context.router.removeRoom(room.name)
-            context.say("Removed the room \(room.name)")
+            try context.show(Change(.removed, .room, room.name), "Removed the room \(room.name)")
             return 0
         }
         for device in devices {

@@ -21,11 +21,12 @@ struct RoomsCommand: AsyncParsableCommand {
               router rooms
               router rooms create "Ground Floor" Kitchen "Living Room TV"
               router rooms prefer Kitchen airplay
+              router rooms set Kitchen --volume-limit 60
               router rooms -o json
             """,
         subcommands: [
             RoomsListCommand.self, RoomsShowCommand.self, RoomsCreateCommand.self, RoomsAddCommand.self,
-            RoomsRemoveCommand.self, RoomsPreferCommand.self, RoomsRenameCommand.self,
+            RoomsRemoveCommand.self, RoomsPreferCommand.self, RoomsSetCommand.self, RoomsRenameCommand.self,
         ],
         defaultSubcommand: RoomsListCommand.self)
 }

@@ -110,11 +110,10 @@ struct ScheduleAddCommand: AsyncParsableCommand {
             let schedule = SceneSchedule(id: id, trigger: try trigger(), scene: request, enabled: !disabled)
             try await SceneConnection.run(options, discovers: false) { _, scenes, isDaemon in
                 try await scenes.saveSchedule(schedule)
-                if options.speaks {
-                    options.console.err("“\(schedule.id)” runs \(schedule.trigger.words).")
-                    if !isDaemon {
-                        options.console.err("  hint: Only a daemon runs it: start one with “router daemon run”")
-                    }
+                try options.show(
+                    schedule, "“\(schedule.id)” runs \(schedule.trigger.words)", on: options.console)
+                if !isDaemon, options.speaks {
+                    options.console.err("  hint: Only a daemon runs it: start one with “router daemon run”")
                 }
             }
             return 0
@@ -135,7 +134,7 @@ struct ScheduleRemoveCommand: AsyncParsableCommand {
             try await SceneConnection.run(options, discovers: false) { _, scenes, _ in
                 try await scenes.removeSchedule(id)
             }
-            if options.speaks { options.console.err("Removed.") }
+            try options.show(Change(.removed, .schedule, id), "Removed the schedule \(id)", on: options.console)
             return 0
         }
     }

@@ -118,14 +118,16 @@ struct SessionEndCommand: RouterVerb {
         let left = try await context.router.sessionsToRejoin().map(\.id)
         let session = try SessionChoice.id(id, of: live + left.filter { !live.contains($0) })
         try await context.router.end(session: session, reason: forget ? .leave : .stop)
-        if context.options.speaks { context.console.err(forget ? "Forgotten." : "Ended.") }
+        try context.show(
+            Change(forget ? .forgotten : .ended, .session, session.rawValue),
+            "\(forget ? "Forgot" : "Ended") the session \(session)")
         return 0
     }
 }
 
 extension SessionSnapshot {
     /// A router remembers sessions for a while after their end.
-    fileprivate var isThere: Bool { connection != .ended && connection != .failed }
+    var isThere: Bool { connection != .ended && connection != .failed }
 }
 
 /// Which session a person means.

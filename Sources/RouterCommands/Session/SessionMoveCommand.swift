@@ -37,10 +37,11 @@ struct SessionMoveCommand: RouterVerb {
     func run(_ context: VerbContext) async throws -> Int32 {
         let rooms = to.isEmpty ? options.device : try await TargetFinder(context).rooms(to)
         if context.isDaemon {
-            let live = await context.router.sessions().map(\.id)
+            let live = await context.router.sessions().filter(\.isThere).map(\.id)
             let left = try await context.router.sessionsToRejoin().map(\.id)
             let session = try SessionChoice.id(id, of: live + left.filter { !live.contains($0) })
-            if !live.contains(session) { _ = try await context.router.rejoin(session) }
+            // One that was cut short is shown as well, but nobody plays it.
+            if left.contains(session) { _ = try await context.router.rejoin(session) }
             return try await TransferRun(context: context).run(TransferRequest(.move, session: session, rooms: rooms))
         }
         let session = try await SessionChoice.one(id, of: context.router)

@@ -201,7 +201,7 @@ struct CommandEffect: Sendable {
         case .toggleShuffle: return (now.queue.original == nil) != (before.queue.original == nil)
         case .repeatMode(let mode): return now.queue.repeatMode == mode
         case .trim(let trim, let room):
-            return now.members.first { $0.name == room }?.trim.map { abs($0 - trim) < 0.01 }
+            return now.members.first { $0.isIn(room) }?.trim.map { abs($0 - trim) < 0.01 }
         case .setStreamVolume, .rate, .selectTracks, .skipAd, .fade: return nil
         }
     }
@@ -217,7 +217,7 @@ struct CommandEffect: Sendable {
     /// Of the room, or of the session as a whole; nil where none is known.
     private func volumes(_ room: String?, _ snapshot: SessionSnapshot) -> [VolumeState]? {
         guard let room else { return snapshot.shownVolume.map { [$0] } }
-        let volumes = snapshot.members.filter { $0.name == room }.compactMap(\.volume)
+        let volumes = snapshot.members.filter { $0.isIn(room) }.compactMap(\.volume)
         return volumes.isEmpty ? nil : volumes
     }
 }

@@ -6,22 +6,29 @@ struct SessionWaiter {
     let context: VerbContext
 
     /// Returns once it is so in every session. Throws `timeout` when `--timeout` has passed, and the error of a session
-    /// that failed meanwhile.
-    func wait(for condition: WaitCondition, in sessions: [SessionSnapshot]) async throws {
+    /// that failed before it was so.
+    ///
+    /// Gives the sessions as they were last seen: how one has ended is in them.
+    @discardableResult
+    func wait(for condition: WaitCondition, in sessions: [SessionSnapshot]) async throws -> [SessionSnapshot] {
         let router = context.router
-        try await context.within("waiting for “\(condition.rawValue)”") {
+        return try await context.within("waiting for “\(condition.rawValue)”") {
             var left = Dictionary(sessions.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+            var last = left
             for await event in await router.events() {
                 switch event.body {
                 case .snapshot(_, let now):
                     for id in Array(left.keys) {
                         let current = now.first { $0.id == id }
+                        if let current { last[id] = current }
                         try Self.take(current, id, &left, condition)
                     }
-                case .session(let now): try Self.take(now, now.id, &left, condition)
+                case .session(let now):
+                    if left[now.id] != nil { last[now.id] = now }
+                    try Self.take(now, now.id, &left, condition)
                 default: continue
                 }
-                if left.isEmpty { return }
+                if left.isEmpty { return sessions.compactMap { last[$0.id] } }
             }
             throw RouterError(
                 .daemonUnavailable, "the router ended while “\(condition.rawValue)” was waited for",
@@ -54,7 +61,7 @@ struct SessionWaiter {
         case .playing: return now.media == .playing
         case .paused: return now.media == .paused
         case .item: return now.queue.current != before.queue.current
-        case .ended: return now.connection == .ended || now.connection == .failed || now.media == .stopped
+        case .ended: return !now.isThere
         }
     }
 }

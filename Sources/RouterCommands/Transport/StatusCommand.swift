@@ -21,8 +21,9 @@ struct StatusCommand: RouterVerb {
     func run() async throws {
         try await reporting(options) {
             // Without a daemon nothing can be playing that this command could see: no router has to be started.
-            if case .here = RouterConnection.side(options), target.selectors.isEmpty { return try await idle() }
-            return try await RouterConnection.open(options, discovers: false) { try await run($0) }
+            let side = RouterConnection.side(options, passesConfiguration: true)
+            if case .here = side, target.selectors.isEmpty { return try await idle() }
+            return try await RouterConnection.open(options, discovers: false, side: side) { try await run($0) }
         }
     }
 

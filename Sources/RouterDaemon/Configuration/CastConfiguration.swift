@@ -1,6 +1,7 @@
 import CastBackend
 import Foundation
 import RouteModel
+import SceneScript
 import Yams
 
 /// What the configuration file says of Cast devices.
@@ -47,18 +48,19 @@ public struct CastConfiguration: Sendable, Equatable {
     private static let maximumBytes = 1 << 20
 
     private static func contents(_ path: String) throws -> [UInt8] {
-        guard let handle = FileHandle(forReadingAtPath: path) else {
-            throw RouterError(
-                .configuration, "the file \(path) cannot be read", hint: "Check the path and its permissions")
+        do throws(RegularFile.Failure) {
+            return Array(try RegularFile.read(path, limit: maximumBytes))
+        } catch {
+            throw switch error {
+            case .missing, .unreadable:
+                RouterError(
+                    .configuration, "the file \(path) cannot be read", hint: "Check the path and its permissions")
+            case .notAFile, .tooLarge:
+                RouterError(
+                    .configuration, "the file \(path) is larger than \(maximumBytes / 1024) KiB, or no file",
+                    hint: "Check that it is the right one")
+            }
         }
-        defer { try? handle.close() }
-        // One byte more than is allowed shows that there is more: the path may name something endless.
-        guard let data = try? handle.read(upToCount: maximumBytes + 1), data.count <= maximumBytes else {
-            throw RouterError(
-                .configuration, "the file \(path) is larger than \(maximumBytes / 1024) KiB, or no file",
-                hint: "Check that it is the right one")
-        }
-        return Array(data)
     }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 import RouteBackend
 import RouteModel
+import SceneScript
 
 /// What the configuration file says. The file belongs to the person: it is read, never written, by this.
 public struct RouterConfiguration: Sendable, Equatable {
@@ -46,20 +47,12 @@ public struct RouterConfiguration: Sendable, Equatable {
     ///
     /// Throws `configuration` with file, line and column.
     public static func load(path: String, mustExist: Bool) throws -> RouterConfiguration {
-        guard FileManager.default.fileExists(atPath: path) else {
-            guard mustExist else { return RouterConfiguration() }
-            throw RouterError(
-                .configuration, "there is no configuration file \(path)", hint: "Check the path given with --config")
-        }
-        guard let data = contents(path) else {
-            throw RouterError(
-                .configuration, "the configuration file \(path) cannot be read",
-                hint: "Check its permissions; it should be yours, with mode 0600 where it holds passwords")
-        }
-        guard data.count <= maximumBytes else {
-            throw RouterError(
-                .configuration, "the configuration file \(path) is larger than \(maximumBytes / 1024) KiB",
-                hint: "Check that it is the right file")
+        let data: Data
+        do throws(RegularFile.Failure) {
+            data = try RegularFile.read(path, limit: maximumBytes)
+        } catch {
+            if error == .missing, !mustExist { return RouterConfiguration() }
+            throw Self.error(error, path)
         }
         guard let text = String(data: data, encoding: .utf8) else {
             throw RouterError(
@@ -79,22 +72,25 @@ public struct RouterConfiguration: Sendable, Equatable {
         return configuration
     }
 
-    /// At most one byte more than is allowed: the path may name something endless.
-    private static func contents(_ path: String) -> Data? {
-        guard let handle = FileHandle(forReadingAtPath: path) else { return nil }
-        defer { try? handle.close() }
-        var data = Data()
-        while data.count <= maximumBytes {
-            do {
-                // Nil is the end of the file.
-                guard let part = try handle.read(upToCount: maximumBytes + 1 - data.count) else { break }
-                if part.isEmpty { break }
-                data += part
-            } catch {
-                return nil
-            }
+    private static func error(_ failure: RegularFile.Failure, _ path: String) -> RouterError {
+        switch failure {
+        case .missing:
+            RouterError(
+                .configuration, "there is no configuration file \(path)", hint: "Check the path given with --config")
+        case .notAFile:
+            RouterError(
+                .configuration, "the configuration file \(path) is no file, but a folder, a named pipe or a device",
+                hint: "Check that it is the right path")
+        case .tooLarge:
+            RouterError(
+                .configuration, "the configuration file \(path) is larger than \(maximumBytes / 1024) KiB",
+                hint: "Check that it is the right file")
+        case .unreadable(let cause):
+            RouterError(
+                .configuration, "the configuration file \(path) cannot be read",
+                hint: "Check its permissions; it should be yours, with mode 0600 where it holds passwords",
+                causes: [cause])
         }
-        return data
     }
 
     private static func isOpenToOthers(_ path: String) -> Bool {
