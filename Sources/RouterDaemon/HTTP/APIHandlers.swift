@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import RouteBackend
 import RouteModel
 import RouterAPI
 
@@ -18,6 +19,10 @@ struct APIHandlers: Sendable {
 
     /// All but the stream of events. Throws `RouterError` and `Problem`.
     func perform(_ call: APICall) async throws -> APIAnswer {
+        try await MediaReach.$allows.withValue(paths.reach(of: call.client)) { try await answer(call) }
+    }
+
+    private func answer(_ call: APICall) async throws -> APIAnswer {
         switch call.operation.id {
         case .getCapabilities: return try .json(APICapabilities(scenes: scenes != nil))
         case .getStatus: return try .json(await status())
