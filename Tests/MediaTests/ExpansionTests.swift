@@ -69,13 +69,18 @@ struct ExpansionTests {
         }
         for entry in [
             "../secret/b.mp3", folder.path + "/secret/b.mp3", "file://\(folder.path)/secret/b.mp3", "link.mp3",
-            "../secret/inner.m3u", "../secret", "deep/away", "%2e%2e/secret/b.mp3", "..\\secret\\b.mp3",
-            "../nothing.mp3",
-            "/etc/passwd",
+            "../secret/inner.m3u", "../secret", "deep/away", "../nothing.mp3", "/etc/passwd",
         ] {
             try folder.write("music/list.m3u", entry + "\n")
             await MediaReach.$allows.withValue(allows) {
                 #expect(await refusal("music/list.m3u")?.code == .mediaForbidden, "\(entry)")
+            }
+        }
+        // What only another reading leads out is not there as it is written.
+        for entry in ["%2e%2e/secret/b.mp3", "..\\secret\\b.mp3"] {
+            try folder.write("music/list.m3u", entry + "\n")
+            await MediaReach.$allows.withValue(allows) {
+                #expect(await refusal("music/list.m3u")?.code == .mediaNotFound, "\(entry)")
             }
         }
         try folder.write("music/list.m3u", "a.mp3\n../secret/b.mp3\ndeep\n")
