@@ -17,7 +17,9 @@ extension RouterEngine {
 
     public func startPairing(_ device: String) async throws -> PairingProgress {
         let route = try await oneRoute(device)
-        for (id, other) in pairingsUnderWay where other.route == route.id { await drop(id) }
+        for (id, other) in pairingsUnderWay where other.route == route.id {
+            await drop(id, Self.over("somebody began to pair \(other.progress.device) anew"))
+        }
         let flow = try await pairingFlow(route)
         let step: PairingStep
         do {
@@ -33,9 +35,12 @@ extension RouterEngine {
             progress.prompt = prompt
             pairingsUnderWay[id] = PairingUnderWay(flow: flow, progress: progress, route: route.id)
             let clock = clock
+            let timeout = RouterError(
+                .timeout, "nobody gave \(flow.endpoint.name) its code within five minutes", hint: "Begin it again",
+                scope: .route)
             addJob { [weak self] in
                 guard (try? await clock.sleep(nanoseconds: Self.pairingNanoseconds)) != nil else { return }
-                await self?.drop(id)
+                await self?.drop(id, timeout)
             }
         case .done(let credentials):
             await flow.end()
@@ -43,6 +48,7 @@ extension RouterEngine {
             progress.state = .done
             progress.prompt = Self.done(flow.endpoint)
         }
+        tell(progress)
         return progress
     }
 
@@ -63,25 +69,26 @@ extension RouterEngine {
             switch try await pairing.flow.supply(Secret(code)) {
             case .needsCode(let prompt): return waiting(id, pairing, prompt)
             case .done(let credentials):
+                try await keep(credentials, of: pairing.flow)
                 pairingsUnderWay[id] = nil
                 await pairing.flow.end()
-                try await keep(credentials, of: pairing.flow)
                 var progress = pairing.progress
                 progress.state = .done
                 progress.prompt = Self.done(pairing.flow.endpoint)
+                tell(progress)
                 return progress
             }
         } catch {
             let error = RouterError(wrapping: error)
             guard error.code == .authFailed else {
-                await drop(id)
+                await drop(id, error)
                 throw error
             }
             // The device may show another code now; where it waits for none any more, that is the end of it.
             do {
                 if case .needsCode(let prompt) = try await pairing.flow.begin() { _ = waiting(id, pairing, prompt) }
             } catch let next {
-                await drop(id)
+                await drop(id, RouterError(wrapping: next))
                 var error = error
                 error.causes.append(RouterError(wrapping: next).message)
                 throw error
@@ -90,7 +97,7 @@ extension RouterEngine {
         }
     }
 
-    public func cancelPairing(_ id: String) async throws { await drop(id) }
+    public func cancelPairing(_ id: String) async throws { await drop(id, Self.over("it was called off")) }
 
     public func pairings() async throws -> [PairingRecord] { try await store.pairings() }
 
@@ -187,11 +194,27 @@ extension RouterEngine {
     private func waiting(_ id: String, _ pairing: PairingUnderWay, _ prompt: String) -> PairingProgress {
         var progress = pairing.progress
         progress.prompt = prompt
+        // Meanwhile somebody may have called it off.
+        guard pairingsUnderWay[id] != nil else { return progress }
         pairingsUnderWay[id]?.progress = progress
+        tell(progress)
         return progress
     }
 
-    private func drop(_ id: String) async { await pairingsUnderWay.removeValue(forKey: id)?.flow.end() }
+    /// Ends one that waits, and tells why.
+    private func drop(_ id: String, _ reason: RouterError) async {
+        guard let pairing = pairingsUnderWay.removeValue(forKey: id) else { return }
+        var progress = pairing.progress
+        progress.state = .failed
+        progress.prompt = "It waits for no code any more: \(reason.message)"
+        progress.error = reason
+        tell(progress)
+        await pairing.flow.end()
+    }
+
+    private static func over(_ why: String) -> RouterError {
+        RouterError(.cancelled, why, hint: "Begin it again", scope: .route)
+    }
 
     private func keep(_ credentials: DeviceCredentials, of flow: any PairingFlow) async throws {
         let endpoint = flow.endpoint

@@ -63,9 +63,12 @@ extension RouterEngine {
         let members = try choices.map { choice, room in
             guard choice.chosen != nil else { throw Self.nothingUsable(choice, via: .auto) }
             guard !source.routes.contains(choice.route) else {
+                let others = source.rooms.filter { $0 != choice.name && $0 != room.name }
+                let words = others.map { "\"\($0)\"" }.joined(separator: " ")
+                let hint = others.isEmpty ? "" : "; to play there alone: router transfer \(words) --shrink"
                 throw RouterError(
-                    .routeBusy, "it plays in \(choice.name) already", hint: "Name a room where it does not play yet",
-                    scope: .command)
+                    .routeBusy, "it plays in \(choice.name) already",
+                    hint: "Name a room where it does not play yet" + hint, scope: .command)
             }
             return Member(choice: choice, room: room)
         }

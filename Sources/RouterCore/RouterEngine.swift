@@ -61,6 +61,7 @@ public actor RouterEngine: RouterControlling {
     private var discovering = false
     private var admittedStated = false
     private var admission = CommandLane()
+    private var toldRooms: (rooms: [Room], groups: [RoomGroup])?
     /// One change of rooms and groups at a time.
     var roomLane = CommandLane()
     var announcements = AnnouncementQueue()
@@ -242,6 +243,8 @@ public actor RouterEngine: RouterControlling {
     private func routesChanged() {
         changes.update { $0 += 1 }
         log.append(.routes(list))
+        // A device in no room is one of its own.
+        tellRooms()
     }
 
     private var list: RouteList {
@@ -534,11 +537,15 @@ public actor RouterEngine: RouterControlling {
     func tell(_ notice: Notice) { log.append(.notice(notice)) }
 
     func tellRooms() {
-        log.append(
-            .rooms(RoomSelector.rooms(configured: configuredRooms, routes: registry.routes), groups: storedGroups))
+        let rooms = RoomSelector.rooms(configured: configuredRooms, routes: registry.routes)
+        guard rooms != toldRooms?.rooms || storedGroups != toldRooms?.groups else { return }
+        toldRooms = (rooms, storedGroups)
+        log.append(.rooms(rooms, groups: storedGroups))
     }
 
     private func tell(_ report: CommandReport) { log.append(.command(report)) }
+
+    func tell(_ progress: PairingProgress) { log.append(.pairing(progress)) }
 
     nonisolated func tellPhase(_ phase: String) {
         jobs.add { [self] in await self.appendPhase(phase) }

@@ -90,7 +90,10 @@ public final class FakeMedia: MediaPreparing {
         let entries = try what.flatMap { name in
             if name.contains("://") { return [ExpandedMedia.Entry(source: .url(name))] }
             if let files = state.withLock({ $0.folders[name] }) {
-                return files.map { ExpandedMedia.Entry(source: .file(path: $0), context: name) }
+                return try files.map { file in
+                    try MediaReach.check(file)
+                    return ExpandedMedia.Entry(source: .file(path: file), context: name)
+                }
             }
             guard state.withLock({ $0.lengths[name] }) != nil else {
                 throw RouterError(.mediaNotFound, "there is no file \(name)")

@@ -55,6 +55,42 @@ struct ExpansionTests {
         #expect(expanded.notices.isEmpty)
     }
 
+    @Test("What may not be opened by who asks is reached by no list, no list in a list, no folder and no link")
+    func reach() async throws {
+        try touch("music/a.mp3", "secret/b.mp3", "music/deep/c.mp3")
+        try folder.write("secret/inner.m3u", "b.mp3\n")
+        for (name, link) in [("link.mp3", "secret/b.mp3"), ("deep/away", "secret")] {
+            try FileManager.default.createSymbolicLink(
+                atPath: folder.path + "/music/\(name)", withDestinationPath: folder.path + "/" + link)
+        }
+        let root = (folder.path as NSString).resolvingSymlinksInPath + "/music/"
+        let allows: @Sendable (String) -> Bool = { path in
+            ((path as NSString).resolvingSymlinksInPath + "/").hasPrefix(root)
+        }
+        for entry in [
+            "../secret/b.mp3", folder.path + "/secret/b.mp3", "file://\(folder.path)/secret/b.mp3", "link.mp3",
+            "../secret/inner.m3u", "../secret", "deep/away", "../nothing.mp3", "/etc/passwd",
+        ] {
+            try folder.write("music/list.m3u", entry + "\n")
+            await MediaReach.$allows.withValue(allows) {
+                #expect(await refusal("music/list.m3u")?.code == .mediaForbidden, "\(entry)")
+            }
+        }
+        // What only another reading leads out is not there as it is written.
+        for entry in ["%2e%2e/secret/b.mp3", "..\\secret\\b.mp3"] {
+            try folder.write("music/list.m3u", entry + "\n")
+            await MediaReach.$allows.withValue(allows) {
+                #expect(await refusal("music/list.m3u")?.code == .mediaNotFound, "\(entry)")
+            }
+        }
+        try folder.write("music/list.m3u", "a.mp3\n../secret/b.mp3\ndeep\n")
+        let expanded = try await MediaReach.$allows.withValue(allows) { try await expand("music/list.m3u") }
+        #expect(names(expanded) == ["music/a.mp3", "music/deep/c.mp3"])
+        #expect(expanded.notices.contains { $0.message.contains("“b.mp3” is in no folder") })
+        // Who may open anything is not held up.
+        #expect(names(try await expand("music/list.m3u")).count == 4)
+    }
+
     @Test("A ring of links ends, and a folder named like a song is a folder")
     func links() async throws {
         try touch("loop/a.mp3", "song.mp3/inner.ogg")

@@ -103,6 +103,49 @@ struct PairingTests {
         }
     }
 
+    /// What is told of pairings.
+    private actor Told {
+        private(set) var all: [PairingProgress] = []
+        func add(_ progress: PairingProgress) { all.append(progress) }
+    }
+
+    @Test("each step of a pairing is told, and how it ended: done, taken over, called off, refused, too late")
+    func told() async throws {
+        try await house(FakePairing(code: "1234", tries: 1)).live { house in
+            let told = Told()
+            let events = await house.engine.events()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    for await event in events {
+                        if case .pairing(let progress) = event.body { await told.add(progress) }
+                    }
+                }
+                _ = try await house.engine.startPairing("TV")
+                let second = try await house.engine.startPairing("TV")
+                try await house.engine.cancelPairing(second.id)
+                let third = try await house.engine.startPairing("TV")
+                _ = await failure { _ = try await house.engine.finishPairing(third.id, code: "9") }
+                let fourth = try await house.engine.startPairing("TV")
+                _ = try await house.engine.finishPairing(fourth.id, code: "1234")
+                _ = try await house.engine.startPairing("TV")
+                #expect(
+                    await eventually {
+                        house.clock.advance(seconds: 101)
+                        return await told.all.count == 10
+                    })
+                group.cancelAll()
+            }
+            let all = await told.all
+            #expect(
+                all.map(\.state) == [
+                    .waiting, .failed, .waiting, .failed, .waiting, .failed, .waiting, .done, .waiting, .failed,
+                ])
+            #expect(
+                all.compactMap(\.error?.code) == [.cancelled, .cancelled, .pairingDenied, .timeout], "\(all)")
+            #expect(all.allSatisfy { !"\($0)".contains("1234") })
+        }
+    }
+
     @Test("a device that needs none says so, and an unknown one is not found")
     func refusals() async throws {
         try await house(nil).live { house in

@@ -102,6 +102,124 @@ struct RecallTests {
             })
     }
 
+    /// What was told, in order.
+    private actor Told {
+        private(set) var notices: [Notice] = []
+        func add(_ notice: Notice) { notices.append(notice) }
+    }
+
+    private func recovering(
+        _ house: House, _ body: @escaping @Sendable (Told) async throws -> Void
+    ) async throws {
+        let told = Told()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                await SessionRecovery(router: house.engine, clock: house.clock) { await told.add($0) }.run()
+            }
+            try await body(told)
+            group.cancelAll()
+        }
+    }
+
+    private static let silent = RouterError(.routeUnreachable, "Lounge does not answer", scope: .route)
+
+    @Test("C10 a device that does not answer at the start is tried again, told once, and taken up when it is there")
+    func triedAgain() async throws {
+        try await afterACrash(
+            of: { house in
+                _ = try await house.play(["one", "two"], in: ["Lounge"])
+                #expect(await house.turn(seconds: 3) { await house.store.sessionsToRejoin().count == 1 })
+            }, house: Self.pair,
+            then: { house in
+                house.cast.refuse(house.loungeEndpoint, with: Self.silent)
+                try await recovering(house) { told in
+                    #expect(await house.turn(seconds: 60) { house.cast.opened.count >= 4 })
+                    #expect(await told.notices.map(\.severity) == [.warning])
+                    #expect(await told.notices.first?.message.contains("does not answer") == true)
+                    house.cast.accept(house.loungeEndpoint)
+                    #expect(
+                        await house.turn(seconds: 60) {
+                            await house.engine.sessions().first?.connection == .connected
+                        })
+                    #expect(await eventually { await told.notices.last?.severity == .info })
+                }
+            })
+    }
+
+    @Test("C10 it is given up after five minutes, and not taken up where something else plays by then")
+    func givenUp() async throws {
+        let crash: @Sendable (House) async throws -> Void = { house in
+            _ = try await house.play(["one", "two"], in: ["Lounge", "Den"])
+            #expect(await house.turn(seconds: 3) { await house.store.sessionsToRejoin().count == 1 })
+        }
+        let refuse: @Sendable (House) -> Void = { house in
+            house.cast.refuse(house.loungeEndpoint, with: Self.silent)
+            house.cast.refuse(house.cast.endpoint(named: "Den", host: "10.0.0.3"), with: Self.silent)
+        }
+        try await afterACrash(
+            of: crash, house: Self.pair,
+            then: { house in
+                refuse(house)
+                try await recovering(house) { told in
+                    #expect(await eventually { await told.notices.count == 1 })
+                    #expect(await house.turn(seconds: 400) { await told.notices.count == 2 })
+                    #expect(await told.notices.last?.hint?.contains("router session join") == true)
+                    let tries = house.cast.opened.count
+                    house.clock.advance(seconds: 100)
+                    await othersHaveRun()
+                    #expect(house.cast.opened.count == tries)
+                    let left = try await house.engine.sessionsToRejoin().count
+                    #expect(left == 1)
+                }
+            })
+        try await afterACrash(
+            of: crash, house: Self.pair,
+            then: { house in
+                refuse(house)
+                try await recovering(house) { told in
+                    #expect(await eventually { await told.notices.count == 1 })
+                    house.cast.accept(house.loungeEndpoint)
+                    let mine = try await house.play(["three"], in: ["Lounge"])
+                    #expect(await house.turn(seconds: 60) { await told.notices.count == 2 })
+                    #expect(await told.notices.last?.message.contains("plays something else") == true)
+                    let running = await house.engine.sessions().filter { $0.connection == .connected }
+                    #expect(running.map(\.id) == [mine.id])
+                }
+            })
+    }
+
+    @Test("C10 a device that is seen again is tried at once")
+    func seenAgain() async throws {
+        let discovery = InMemoryDiscovery()
+        let record = ServiceRecord(
+            key: .init(type: "_fake-cast._tcp", name: "Lounge"), hostName: "h", addresses: ["10.0.0.2"], port: 8009,
+            txt: [:])
+        discovery.appear(record)
+        let make: (InMemoryStore) -> House = { store in
+            let house = House(store: store, browsing: discovery, recallsSessions: true) { _, _ in [] }
+            for name in ["one", "two"] { house.media.add(name, seconds: 600) }
+            return house
+        }
+        try await afterACrash(
+            of: { house in
+                _ = try await house.play(["one", "two"], in: ["Lounge"])
+                #expect(await house.turn(seconds: 3) { await house.store.sessionsToRejoin().count == 1 })
+                discovery.vanish(record.key)
+            }, house: make,
+            then: { house in
+                let endpoint = try #require(house.cast.endpoint(from: record))
+                house.cast.refuse(endpoint, with: Self.silent)
+                try await recovering(house) { told in
+                    #expect(await house.turn(seconds: 60) { house.cast.opened.count >= 6 })
+                    house.cast.accept(endpoint)
+                    let now = house.clock.now()
+                    discovery.appear(record)
+                    #expect(await eventually { await house.engine.sessions().first?.connection == .connected })
+                    #expect(house.clock.now() == now)
+                }
+            })
+    }
+
     @Test("previous leads back through what was played before the restart, step by step")
     func previous() async throws {
         try await afterACrash(

@@ -16,6 +16,7 @@ actor FakeHouse: RouterControlling {
     private var outcomes: [(call: String, outcome: CommandOutcome)] = []
     private var held: Set<String> = []
     private var discovery: [DiscoveryState] = []
+    private var lostRooms: Set<String> = []
     private let clock: TestClock
 
     init(_ names: [String] = ["Kitchen", "Bath"], clock: TestClock) {
@@ -297,6 +298,10 @@ actor FakeHouse: RouterControlling {
         if let index = index(request.rooms[0]) {
             current[index].queue.repeatMode = request.repeatMode
             current[index].queue.failurePolicy = request.failurePolicy
+            for place in current[index].queue.items.indices {
+                current[index].queue.items[place].externalPlayback = request.externalPlayback
+                current[index].queue.items[place].subtitles = request.subtitles
+            }
             session = fresh(current[index])
         }
         return session
@@ -353,6 +358,16 @@ actor FakeHouse: RouterControlling {
             throw RouterError(.routeNotFound, "no session", scope: .session)
         }
         if case .failurePolicy(let policy) = edit { current[index].queue.failurePolicy = policy }
+        if case .settings(let ids, let settings) = edit {
+            for place in current[index].queue.items.indices where ids.contains(current[index].queue.items[place].id) {
+                var item = current[index].queue.items[place]
+                item.start = settings.start ?? item.start
+                item.end = settings.end ?? item.end
+                item.externalPlayback = settings.externalPlayback ?? item.externalPlayback
+                item.custom = settings.custom ?? item.custom
+                current[index].queue.items[place] = item
+            }
+        }
         let items = new.map { item($0, in: workingDirectory) }
         if case .insert = edit {
             current[index].queue.items.insert(contentsOf: items, at: 0)
@@ -379,7 +394,7 @@ actor FakeHouse: RouterControlling {
             throw RouterError(.routeNotFound, "no session", scope: .session)
         }
         let from = current[index].members.map(\.name)
-        current[index].members = request.rooms.flatMap(members)
+        current[index].members = request.rooms.flatMap(members).map(lost)
         emit(.session(fresh(current[index])))
         return TransferResult(
             from: from, to: request.rooms, method: .load, title: current[index].currentItem?.title ?? "",
@@ -400,10 +415,22 @@ actor FakeHouse: RouterControlling {
         guard let index = current.firstIndex(where: { $0.id == session }) else {
             throw RouterError(.routeNotFound, "no session", scope: .session)
         }
-        current[index].members += rooms.flatMap(members)
+        current[index].members += rooms.flatMap(members).map(lost)
         emit(.session(fresh(current[index])))
         return fresh(current[index])
     }
+
+    /// As it is where the room does not play along.
+    private func lost(_ member: SessionMember) -> SessionMember {
+        guard lostRooms.contains(member.roomName) else { return member }
+        var member = member
+        member.connection = .failed
+        member.error = RouterError(.routeUnreachable, "no answer")
+        return member
+    }
+
+    /// From now on this room plays nothing that it joins, or that moves to it with others.
+    func loses(_ room: String) { lostRooms.insert(room) }
 
     func leave(session: SessionID?, rooms: [String]) async throws -> SessionSnapshot {
         try await record("leave \(rooms.joined(separator: "+"))")

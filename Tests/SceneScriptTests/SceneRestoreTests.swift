@@ -107,6 +107,37 @@ import Testing
         }
     }
 
+    @Test("R4 what items say of themselves is said again where something else was played, and what cannot be is told")
+    func items() async throws {
+        let rig = SceneRig(["Kitchen", "Bath", "Attic"])
+        try await rig.run {
+            let german = SubtitleRequest(language: "de")
+            let session = try await rig.house.play(
+                PlayRequest(what: ["a.mp4", "b.mp4"], rooms: ["Kitchen"], workingDirectory: "/m", subtitles: german))
+            let ids = session.queue.items.map(\.id)
+            for (id, settings) in [
+                (ids[0], QueueItemSettings(externalPlayback: false, custom: "{}")),
+                (ids[1], QueueItemSettings(start: MediaTime(seconds: 3), end: MediaTime(seconds: 60))),
+            ] {
+                _ = try await rig.house.edit(
+                    .settings([id], settings), session: session.id, ifVersion: nil, workingDirectory: "/")
+            }
+            let before = try #require(await rig.house.session("Kitchen"))
+            let ended = try await rig.ended(try await rig.start(Self.doorbell))
+            #expect(ended.state == .done, "\(ended.steps)")
+            let after = try #require(await rig.house.session("Kitchen"))
+            func said(_ item: QueueItem) -> QueueItem {
+                var item = item
+                item.id = ids[0]
+                item.externalPlayback = item.externalPlayback ?? true
+                return item
+            }
+            #expect(after.id != before.id)
+            #expect(after.queue.items.map(said) == before.queue.items.map(said))
+            #expect(ended.steps[2].detail == nil)
+        }
+    }
+
     @Test("R4 repeat and what is done with items that fail are as they were, also where the queue was left alone")
     func modes() async throws {
         let rig = SceneRig(["Kitchen", "Bath", "Attic"])

@@ -132,6 +132,8 @@ struct MediaExpander {
     // MARK: Files and folders
 
     private mutating func addPath(_ path: String, metadata: MediaMetadata, context: String?) async throws {
+        // Before anything is told of it, also whether it is there.
+        try MediaReach.check(path)
         guard let facts = try FileFacts(path: path) else { throw Self.missing(path) }
         switch facts.kind {
         case .folder: try addFolder(path)
@@ -168,6 +170,10 @@ struct MediaExpander {
             for name in names where !name.hasPrefix(".") {
                 let child = folder.path == "/" ? "/\(name)" : "\(folder.path)/\(name)"
                 guard let kind = try? FileFacts(path: child)?.kind else { continue }
+                do { try MediaReach.check(child) } catch let error as RouterError {
+                    skip(error)
+                    continue
+                }
                 if kind == .folder {
                     if folder.depth < Self.maximumDepth { waiting.append((child, folder.depth + 1)) }
                 } else if kind == .file,
@@ -307,7 +313,7 @@ struct MediaExpander {
         case .file(let path):
             let folder = (path as NSString).deletingLastPathComponent
             let places = try places(of: entry, in: folder)
-            let there = places.first { access($0, F_OK) == 0 }
+            let there = places.first { (MediaReach.allows?($0) ?? true) && access($0, F_OK) == 0 }
             try await addPath(there ?? places[0], metadata: entry.metadata, context: title)
         }
     }

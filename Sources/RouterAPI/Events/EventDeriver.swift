@@ -32,6 +32,11 @@ public struct EventDeriver: Sendable {
         sessions[session].map { Set($0.members.map(\.route)) }
     }
 
+    /// The sessions that play by none of these.
+    public func sessions(notOn routes: Set<RouteID>) -> Set<SessionID> {
+        Set(sessions.values.filter { $0.members.allSatisfy { !routes.contains($0.route) } }.map(\.id))
+    }
+
     /// Nil where a reader would see nothing new.
     public mutating func derive(_ body: RouterEvent.Body) -> APIEvent? {
         switch body {

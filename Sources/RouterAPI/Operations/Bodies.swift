@@ -27,6 +27,8 @@ public struct PlayBody: Codable, Sendable, Hashable, RefinedSchema {
     public var context: Bool?
     public var savedQueue: String?
     public var failurePolicy: FailurePolicy?
+    /// False: no picture is to be shown on receivers.
+    public var externalPlayback: Bool?
 
     public init(_ request: PlayRequest) {
         what = request.what
@@ -42,6 +44,7 @@ public struct PlayBody: Codable, Sendable, Hashable, RefinedSchema {
         context = request.context
         savedQueue = request.savedQueue
         failurePolicy = request.failurePolicy
+        externalPlayback = request.externalPlayback
     }
 
     public var request: PlayRequest {
@@ -49,7 +52,7 @@ public struct PlayBody: Codable, Sendable, Hashable, RefinedSchema {
             what: what ?? [], rooms: rooms ?? [], via: via ?? .auto, volume: volume, start: start ?? .zero,
             workingDirectory: workingDirectory ?? "/", subtitles: subtitles, rate: rate ?? 1,
             repeatMode: repeatMode ?? .off, shuffle: shuffle ?? false, context: context, savedQueue: savedQueue,
-            failurePolicy: failurePolicy)
+            failurePolicy: failurePolicy, externalPlayback: externalPlayback)
     }
 
     static var refinements: [String: JSONSchema] {

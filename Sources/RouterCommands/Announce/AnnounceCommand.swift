@@ -9,9 +9,12 @@ struct AnnounceCommand: RouterVerb {
             What plays is interrupted and then restored exactly; where nothing played, nothing is started. Without --room \
             it is said in the default room, or in the only one.
 
+            It takes sound only: have text made into a file by a program for that, such as espeak-ng.
+
               router announce doorbell.wav --on @all
               router announce https://example.org/gong.mp3 -r Kitchen --volume 40
               router announce notice.wav --on @group:upstairs --priority low
+              espeak-ng -w dinner.wav "Dinner is ready" && router announce dinner.wav --on @all
             """)
 
     @Argument(help: "A file or a URL.", completion: .file())

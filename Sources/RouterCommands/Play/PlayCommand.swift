@@ -64,6 +64,9 @@ struct PlayCommand: RouterVerb {
     @Flag(name: .long, help: "Play all but the first item in a random order.")
     var shuffle = false
 
+    @Flag(name: .long, help: "Let only the sound be heard: no picture of these is shown on a receiver.")
+    var noPicture = false
+
     @OptionGroup var subtitles: SubtitleOptions
 
     @Option(
@@ -136,7 +139,8 @@ struct PlayCommand: RouterVerb {
             what: what, rooms: rooms, via: via, volume: volume.map { VolumePosition(percent: Double($0)) },
             start: start.flatMap(ClockTime.parse) ?? .zero, workingDirectory: folder,
             subtitles: try subtitles.request(workingDirectory: folder), rate: rate, repeatMode: `repeat`,
-            shuffle: shuffle, context: withContext ? true : nil, savedQueue: saved, failurePolicy: onFailure)
+            shuffle: shuffle, context: withContext ? true : nil, savedQueue: saved, failurePolicy: onFailure,
+            externalPlayback: noPicture ? false : nil)
     }
 
     private static func isStandardInput(_ what: String) -> Bool { what == "-" || what.hasPrefix("pcm://-") }

@@ -17,16 +17,25 @@ struct QueueEditing {
 
     /// Makes the change to the queue as it was read: a word for an item means what the person saw.
     ///
-    /// - Parameter anyVersion: the change means the same, whatever the queue has become meanwhile.
+    /// - Parameters:
+    ///   - anyVersion: the change means the same, whatever the queue has become meanwhile.
+    ///   - noPicture: what comes in by it shows no picture on receivers.
     func edit(
-        _ edit: QueueEdit, anyVersion: Bool = false, _ sentence: (QueueSnapshot) -> String
+        _ edit: QueueEdit, anyVersion: Bool = false, noPicture: Bool = false, _ sentence: (QueueSnapshot) -> String
     ) async throws -> Int32 {
         let router = context.router
         let session = target.session.id
-        let version = anyVersion ? nil : queue.version
+        // What is new must be this command's alone.
+        let version = anyVersion && !noPicture ? nil : queue.version
         let folder = FileManager.default.currentDirectoryPath
+        let known = noPicture ? Set(queue.items.map(\.id)) : []
         let after = try await context.within("the change") {
-            try await router.edit(edit, session: session, ifVersion: version, workingDirectory: folder)
+            let after = try await router.edit(edit, session: session, ifVersion: version, workingDirectory: folder)
+            let new = noPicture ? after.items.map(\.id).filter { !known.contains($0) } : []
+            guard !new.isEmpty else { return after }
+            return try await router.edit(
+                .settings(new, QueueItemSettings(externalPlayback: false)), session: session, ifVersion: nil,
+                workingDirectory: folder)
         }
         try context.show(after, sentence(after))
         return 0
@@ -68,6 +77,9 @@ struct QueueAddCommand: RouterVerb {
     @Flag(name: .long, help: "Put them in place of all that is to come.")
     var replace = false
 
+    @Flag(name: .long, help: "Let only the sound be heard: no picture of these is shown on a receiver.")
+    var noPicture = false
+
     @OptionGroup var target: TargetOptions
     @OptionGroup var options: GlobalOptions
 
@@ -80,12 +92,12 @@ struct QueueAddCommand: RouterVerb {
     func run(_ context: VerbContext) async throws -> Int32 {
         let editing = try await QueueEditing(context, target)
         if replace {
-            return try await editing.edit(.replaceUpcoming(what), anyVersion: true) {
+            return try await editing.edit(.replaceUpcoming(what), anyVersion: true, noPicture: noPicture) {
                 "Put \(editing.added($0)) in place of what was to come"
             }
         }
         let edit: QueueEdit = try before.map { .insert(what, before: try editing.place.item($0)) } ?? .append(what)
-        return try await editing.edit(edit, anyVersion: before == nil) {
+        return try await editing.edit(edit, anyVersion: before == nil, noPicture: noPicture) {
             "Added \(editing.added($0)) to the queue of \(editing.target.label)"
         }
     }
@@ -102,6 +114,9 @@ struct QueueNextCommand: RouterVerb {
     @Argument(help: "Files, folders, playlists and URLs.", completion: .file())
     var what: [String]
 
+    @Flag(name: .long, help: "Let only the sound be heard: no picture of these is shown on a receiver.")
+    var noPicture = false
+
     @OptionGroup var target: TargetOptions
     @OptionGroup var options: GlobalOptions
 
@@ -112,7 +127,7 @@ struct QueueNextCommand: RouterVerb {
 
     func run(_ context: VerbContext) async throws -> Int32 {
         let editing = try await QueueEditing(context, target)
-        return try await editing.edit(.playNext(what), anyVersion: true) {
+        return try await editing.edit(.playNext(what), anyVersion: true, noPicture: noPicture) {
             "\(editing.added($0)) next in \(editing.target.label)"
         }
     }

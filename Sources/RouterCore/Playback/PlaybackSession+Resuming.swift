@@ -152,7 +152,7 @@ extension PlaybackSession {
     }
 
     /// What no waiting helps against.
-    private static func isFinal(_ error: RouterError) -> Bool {
+    static func isFinal(_ error: RouterError) -> Bool {
         [.authFailed, .authRequired, .pairingDenied, .unsupported, .configuration, .cancelled].contains(error.code)
     }
 

@@ -15,6 +15,8 @@ actor EventHub {
         var routes: Set<RouteID>?
         /// The session whose state it changes.
         var session: SessionID?
+        /// The routes of that session before; nil where nothing was known of it.
+        var before: Set<RouteID>?
         var frame: ByteBuffer
     }
 
@@ -114,7 +116,7 @@ actor EventHub {
     /// Hands on what is logged to those who ask for it, until that ends.
     func follow(_ lines: AsyncStream<LogLine>) async {
         for await line in lines where readers.values.contains(where: { $0.topics.contains(.logs) }) {
-            append(.log(line), before: [])
+            append(.log(line), before: nil)
         }
     }
 
@@ -125,13 +127,13 @@ actor EventHub {
 
     func take(_ body: RouterEvent.Body) {
         // Those on a route that a session has left want to know it, too.
-        let before: Set<RouteID> =
-            if case .session(let session) = body { deriver.routes(of: session.id) ?? [] } else { [] }
+        let before: Set<RouteID>? =
+            if case .session(let session) = body { deriver.routes(of: session.id) } else { nil }
         guard let event = deriver.derive(body) else { return }
         append(event, before: before)
     }
 
-    private func append(_ event: APIEvent, before: Set<RouteID>) {
+    private func append(_ event: APIEvent, before: Set<RouteID>?) {
         sequence += 1
         cached = nil
         isReady = true
@@ -139,8 +141,8 @@ actor EventHub {
             let frame = ByteBuffer(bytes: try event.frame(sequence: sequence))
             log.append(
                 Entry(
-                    sequence: sequence, topic: event.topic, routes: routes(of: event).map { $0.union(before) },
-                    session: session(of: event), frame: frame))
+                    sequence: sequence, topic: event.topic, routes: routes(of: event).map { $0.union(before ?? []) },
+                    session: session(of: event), before: before, frame: frame))
             bytes += frame.readableBytes
         } catch {
             logger.error("an event could not be encoded: \(event.name): \(error)")
@@ -218,9 +220,26 @@ actor EventHub {
         }
         readers[nextReader] = Reader(
             sequence: last ?? 0, needsSnapshot: known != true, topics: topics, routes: routes, wakes: continuation,
-            close: close)
+            stale: known == true ? sessions(notOn: routes, asOf: last ?? 0) : [], close: close)
         continuation.yield(())
         return Subscription(id: nextReader, wakes: wakes, stop: { continuation.finish() })
+    }
+
+    /// The sessions that were on none of these routes at that event: who followed these was told nothing of them.
+    private func sessions(notOn routes: Set<RouteID>, asOf last: Int) -> Set<SessionID> {
+        guard !routes.isEmpty else { return [] }
+        var elsewhere = deriver.sessions(notOn: routes)
+        var seen: Set<SessionID> = []
+        for entry in log[first...] where entry.sequence > last {
+            guard let session = entry.session, seen.insert(session).inserted else { continue }
+            // What begins later is told whole.
+            if let before = entry.before, before.isDisjoint(with: routes) {
+                elsewhere.insert(session)
+            } else {
+                elsewhere.remove(session)
+            }
+        }
+        return elsewhere
     }
 
     func unsubscribe(_ id: Int) { readers.removeValue(forKey: id)?.wakes.finish() }

@@ -1,7 +1,9 @@
 import Foundation
 import HTTPTypes
+import RouteBackend
 import RouteModel
 import RouterAPI
+import Synchronization
 
 /// What each operation does, on a router.
 struct APIHandlers: Sendable {
@@ -18,6 +20,22 @@ struct APIHandlers: Sendable {
 
     /// All but the stream of events. Throws `RouterError` and `Problem`.
     func perform(_ call: APICall) async throws -> APIAnswer {
+        guard let reach = paths.reach(of: call.client) else { return try await answer(call) }
+        let isRefused = Mutex(false)
+        do {
+            return try await MediaReach.$allows.withValue({ path in
+                let isAllowed = reach(path)
+                if !isAllowed { isRefused.withLock { $0 = true } }
+                return isAllowed
+            }) { try await answer(call) }
+        } catch var error as RouterError where error.code == .mediaForbidden && isRefused.withLock({ $0 }) {
+            // Our own rules said so, and no server of the media.
+            error.code = .forbidden
+            throw error
+        }
+    }
+
+    private func answer(_ call: APICall) async throws -> APIAnswer {
         switch call.operation.id {
         case .getCapabilities: return try .json(APICapabilities(scenes: scenes != nil))
         case .getStatus: return try .json(await status())

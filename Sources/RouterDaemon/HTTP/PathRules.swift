@@ -22,6 +22,12 @@ struct PathRules: Sendable {
         return try words.map { try allowed($0, workingDirectory: workingDirectory) }
     }
 
+    /// What lists of tracks may name for this client; nil: anything.
+    func reach(of client: ServiceClient) -> (@Sendable (String) -> Bool)? {
+        guard case .network = client else { return nil }
+        return { path in isInside(Self.real(path) ?? Self.flat(path)) }
+    }
+
     /// Throws `forbidden` and `mediaNotFound`.
     func allowed(_ subtitles: SubtitleRequest?, for client: ServiceClient) throws -> SubtitleRequest? {
         guard case .network = client, var subtitles, let source = subtitles.source else { return subtitles }

@@ -5,6 +5,7 @@ import NIOPosix
 import RouteBackend
 import RouteModel
 import RouterAPI
+import RouterCore
 
 /// The daemon: the engine behind a Unix socket and HTTP, for many clients at once.
 public enum RouterService {
@@ -139,7 +140,13 @@ public enum RouterService {
                     await hub.beat()
                 }
             }
-            if options.rejoins { group.addTask { await rejoin(router, logger) } }
+            if options.rejoins {
+                let recovery = SessionRecovery(router: router, clock: clock) { notice in
+                    logger.log(level: notice.severity == .info ? .notice : .warning, "\(notice.message)")
+                    await hub.take(.notice(notice))
+                }
+                group.addTask { await recovery.run() }
+            }
             let server = try await HTTPServer.start(sockets, responder, options.limits, logger)
             notifier.tell("READY=1\nSTATUS=listening")
             logger.notice("listening at \(places.map(\.description).joined(separator: ", "))")
@@ -160,23 +167,6 @@ public enum RouterService {
 
     private static func hostNames(_ places: [RouterPlace]) -> [String] {
         places.compactMap { if case .http(let host, _) = $0 { host } else { nil } }
-    }
-
-    /// What another daemon has left playing is joined; what it could not end plays on from where it was.
-    private static func rejoin(_ router: any RouterControlling, _ logger: Logger) async {
-        guard let left = try? await router.sessionsToRejoin() else { return }
-        await withDiscardingTaskGroup { group in
-            for session in left {
-                group.addTask {
-                    do {
-                        _ = try await router.rejoin(session.id)
-                        logger.notice("took up \(session.id) again")
-                    } catch {
-                        logger.warning("\(session.id) could not be taken up again: \(RouterError(wrapping: error))")
-                    }
-                }
-            }
-        }
     }
 
     /// What goes on without us is left alone, and known to the next daemon; the rest is stopped.

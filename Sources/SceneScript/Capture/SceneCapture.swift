@@ -60,7 +60,7 @@ public enum SceneCapture {
             if entry.id == session.queue.current { item = max(1, media.count) }
         }
         guard !media.isEmpty, !targets.isEmpty else { return [] }
-        var lines = ["  - play:", "      media:"]
+        var lines = losses(in: session.queue).map { "  # \($0)" } + ["  - play:", "      media:"]
         lines += media.map { "        - \(quoted($0))" }
         if item > 1 { lines.append("      item: \(item)") }
         if let position = session.resumePosition, position > .zero {
@@ -78,6 +78,18 @@ public enum SceneCapture {
         }
         if SceneHouse.state(session) == .paused { lines += ["  - pause:", "    target: \(list)"] }
         return lines
+    }
+
+    /// What items say of themselves and a scene has no words for.
+    private static func losses(in queue: QueueSnapshot) -> [String] {
+        let kinds: [(words: String, has: (QueueItem) -> Bool)] = [
+            ("a beginning or an end of their own", { $0.start > .zero || $0.end != nil }),
+            ("subtitles", { $0.subtitles != nil }), ("no picture to be shown", { $0.externalPlayback == false }),
+        ]
+        return kinds.compactMap { kind in
+            let count = queue.items.count { kind.has($0) }
+            return count == 0 ? nil : "Not captured: \(count) of the items had \(kind.words)."
+        }
     }
 
     /// Text in double quotes (YAML 1.2.2 7.3.1), in which nothing has a meaning of its own; a dollar sign at its

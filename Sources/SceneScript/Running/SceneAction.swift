@@ -250,9 +250,7 @@ struct SceneAction: Sendable {
             let missing = rooms.filter { !SceneHouse.plays(session, in: $0) }.map(\.name)
             if !missing.isEmpty {
                 let joined = try await router.join(session: session.id, rooms: missing)
-                details += joined.members.filter { missing.contains($0.roomName) }.compactMap { member in
-                    member.error.map { "\(member.name): \($0.message)" }
-                }
+                details += await failures(in: joined, of: missing)
             }
         }
         if !leave.isEmpty {
@@ -276,6 +274,15 @@ struct SceneAction: Sendable {
         }
         let result = try await router.transfer(
             TransferRequest(kind, session: session.id, rooms: rooms.map(\.name)))
-        return Outcome(detail: result.losses.isEmpty ? result.title : result.losses.joined(separator: "; "))
+        let details = result.losses + (await failures(in: result.session, of: rooms.map(\.name)))
+        return Outcome(detail: details.isEmpty ? result.title : details.joined(separator: "; "))
+    }
+
+    /// What went wrong in these rooms, in words: then the scene is done in part only.
+    private func failures(in session: SessionSnapshot, of rooms: [String]) async -> [String] {
+        let failed = session.members.filter { rooms.contains($0.roomName) || rooms.contains($0.name) }
+            .compactMap { member in member.error.map { "\(member.name): \($0.message)" } }
+        if !failed.isEmpty { await runner.recorder.noteFailure() }
+        return failed
     }
 }

@@ -155,12 +155,42 @@ struct SceneRestoring: Sendable {
             sources.append(source)
         }
         guard !sources.isEmpty else { return nil }
+        let current = before.currentItem
+        let rate = before.anchor.map(\.rate).flatMap { $0 > 0 ? $0 : nil } ?? 1
         let session = try await ScenePlaying(router: router).play(
             PlayRequest(
-                what: sources, rooms: Self.names(before), start: position ?? .zero,
-                repeatMode: before.queue.repeatMode, failurePolicy: before.queue.failurePolicy), from: index)
+                what: sources, rooms: Self.names(before), start: position ?? .zero, subtitles: current?.subtitles,
+                rate: rate, repeatMode: before.queue.repeatMode, failurePolicy: before.queue.failurePolicy,
+                externalPlayback: current?.externalPlayback), from: index)
+        try await restoreItems(before.queue, in: session, losses: &losses)
         if before.queue.original != nil { losses.append("the order without shuffle is not known any more") }
         return session.id
+    }
+
+    /// What the items said of themselves. What cannot be said of them again is a loss.
+    private func restoreItems(
+        _ before: QueueSnapshot, in session: SessionSnapshot, losses: inout [String]
+    ) async throws {
+        var edits: [QueueItemSettings: [ItemID]] = [:]
+        var rest = before.items[...]
+        for new in session.queue.items {
+            // What is not there any more was left out.
+            guard let place = rest.firstIndex(where: { $0.source == new.source }) else { continue }
+            let old = rest[place]
+            rest = rest[rest.index(after: place)...]
+            if old.subtitles != new.subtitles { losses.append("the subtitles of \(old.title) are not as they were") }
+            let isShown = old.externalPlayback ?? true
+            let settings = QueueItemSettings(
+                start: old.start == new.start || old.start == .zero ? nil : old.start,
+                end: old.end == new.end ? nil : old.end,
+                externalPlayback: isShown == new.externalPlayback ?? true ? nil : isShown,
+                custom: old.custom == new.custom ? nil : old.custom)
+            if settings != QueueItemSettings() { edits[settings, default: []].append(new.id) }
+        }
+        for (settings, items) in edits {
+            _ = try await router.edit(
+                .settings(items, settings), session: session.id, ifVersion: nil, workingDirectory: "/")
+        }
     }
 
     // MARK: Volume and play state

@@ -281,6 +281,16 @@ struct ServiceAbuseTests {
             }
             _ = try await reached.client.explain(
                 PlayRequest(what: [house.folder.path + "/secret.flac"], rooms: ["Den"]))
+            // A list in a root leads nobody out of it.
+            for (place, entry) in [
+                "/album/a.flac", "/../secret.flac", "/links/out.flac", "/album/../../secret.flac", "/../nothing.flac",
+            ].enumerated() {
+                let list = root + "/\(place).m3u"
+                try Data().write(to: URL(fileURLWithPath: list))
+                house.media.add(folder: list, of: [root + entry])
+                #expect(try await status(list) == (place == 0 ? 200 : 403), "\(entry)")
+                _ = try await reached.client.explain(PlayRequest(what: [list], rooms: ["Den"]))
+            }
         }
     }
 

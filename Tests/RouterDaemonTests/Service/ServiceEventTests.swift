@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Logging
 import NIOCore
+import RouteBackend
 import RouteModel
 import RouterAPI
 import RouterCore
@@ -114,6 +115,100 @@ struct ServiceEventTests {
         #expect(try await taken(hub, reader) == ["105 snapshot"], "it knows nothing of its queue")
         await hub.take(session("s2", on: [kitchen]))
         #expect(try await taken(hub, reader) == ["106 session.changed"])
+    }
+
+    @Test("who comes back to one device gets all of a session that was not on it when it left")
+    func comingBackToARoute() async throws {
+        let hub = hub()
+        let (kitchen, den) = (RouteID(rawValue: "rt-kitchen"), RouteID(rawValue: "rt-den"))
+        func session(_ id: String, on routes: [RouteID]) -> RouterEvent.Body {
+            let item = QueueItem(id: ItemID(rawValue: "i"), source: .url("http://h/a"))
+            return .session(
+                SessionSnapshot(
+                    id: SessionID(rawValue: id), connection: .connected, media: .playing, ownership: .ours,
+                    members: routes.map { SessionMember(route: $0, name: "n") },
+                    queue: QueueSnapshot(version: 1, items: [item], current: item.id), now: 1))
+        }
+        await hub.take(start)
+        await hub.take(session("s1", on: [den]))
+        await hub.take(session("s2", on: [den]))
+        await hub.take(session("s3", on: [kitchen]))
+        // Here it left. One comes to it before it is back, and one after.
+        await hub.take(session("s1", on: [den, kitchen]))
+        let early = try #require(await hub.subscribe(after: 104, routes: [kitchen]))
+        #expect(try await taken(hub, early) == ["105 snapshot"])
+        let late = try #require(await hub.subscribe(after: 105, routes: [kitchen]))
+        await hub.take(session("s2", on: [kitchen]))
+        #expect(try await taken(hub, late) == ["106 snapshot"])
+        // What it was told of before goes on in small steps, and what is new is told whole.
+        let told = try #require(await hub.subscribe(after: 106, routes: [kitchen]))
+        await hub.take(session("s3", on: [kitchen, den]))
+        await hub.take(session("s4", on: [kitchen]))
+        #expect(try await taken(hub, told) == ["107 session.changed", "108 session.changed"])
+        let again = try #require(await hub.subscribe(after: 107, routes: [kitchen]))
+        #expect(try await taken(hub, again) == ["108 session.changed"])
+    }
+
+    @Test("C1 a device that appears later is a room for who follows events, and for who comes after")
+    func laterRoom() async throws {
+        let discovery = InMemoryDiscovery()
+        let house = try ServiceHouse(browsing: discovery)
+        try await house.live { reached in
+            var rooms: [[String]] = []
+            for await event in await reached.client.events() {
+                guard case .rooms(let list, _) = event.body else { continue }
+                rooms.append(list.map(\.name).sorted())
+                if rooms.count == 1 {
+                    discovery.appear(
+                        ServiceRecord(
+                            key: .init(type: "_fake-cast._tcp", name: "Bath"), hostName: "h", addresses: ["10.0.0.9"],
+                            port: 8009, txt: [:]))
+                }
+                if rooms.last?.contains("Bath") == true { break }
+            }
+            #expect(rooms.last == ["Bath", "Den", "Kitchen", "Lounge"])
+            let first = try await reached.raw.stream("/api/v1/events") { $0.contains("\n\n") && $0.contains("data:") }
+            let data = try #require(first.firstMatch(of: #/data: (.*)\n\n/#)?.output.1)
+            let state = try APIJSON.decode(StateSnapshot.self, from: data.utf8)
+            #expect(state.rooms?.rooms.map(\.name).contains("Bath") == true)
+        }
+    }
+
+    @Test("R6 one client begins a pairing, another learns of it from its events and finishes it; no event has the code")
+    func pairing() async throws {
+        let house = try ServiceHouse()
+        house.airplay.asksForCode(
+            house.airplay.endpoint(named: "Kitchen", host: "10.0.0.1"), FakePairing(code: "73519"))
+        try await house.live { reached in
+            let (first, second) = (RouterClient(house.socket), RouterClient(house.socket))
+            let begun = try await first.startPairing("Kitchen")
+            // Who comes later finds it in its snapshot, and follows it to its end.
+            var seen: [PairingProgress] = []
+            for await event in await second.events() {
+                guard case .pairing(let progress) = event.body else { continue }
+                seen.append(progress)
+                if seen.count == 1 {
+                    await #expect(throws: RouterError.self) {
+                        _ = try await second.finishPairing(progress.id, code: "73510")
+                    }
+                }
+                if seen.count == 2 { _ = try await second.finishPairing(progress.id, code: "73519") }
+                if progress.state != .waiting { break }
+            }
+            #expect(seen.map(\.state) == [.waiting, .waiting, .done])
+            #expect(Set(seen.map(\.id)) == [begun.id])
+            let cancelled = try await first.startPairing("Kitchen")
+            let id = try await reached.client.status().sequence
+            try await second.cancelPairing(cancelled.id)
+            let text = try await reached.raw.stream("/api/v1/events?topics=pairings", ["Last-Event-ID": "\(id)"]) {
+                $0.contains("\"failed\"")
+            }
+            #expect(
+                text.contains("event: pairing.prompt") && text.contains("called off") && text.contains(cancelled.id))
+            #expect(!text.contains("7351"))
+            let state = try await reached.raw.stream("/api/v1/events") { $0.contains("\n\n") && $0.contains("data:") }
+            #expect(state.contains("\"pairings\":[]") && !state.contains("7351"))
+        }
     }
 
     @Test("what is logged is told to those who ask for it, and to nobody else")

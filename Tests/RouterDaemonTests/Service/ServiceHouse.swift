@@ -21,7 +21,8 @@ struct ServiceHouse: Sendable {
     var parts: ServiceParts.Make = { _, _ in ServiceParts() }
 
     init(
-        store: any RouterStoring = InMemoryStore(), change: (inout ServiceOptions, URL) throws -> Void = { _, _ in }
+        store: any RouterStoring = InMemoryStore(), browsing: (any ServiceBrowsing)? = nil,
+        change: (inout ServiceOptions, URL) throws -> Void = { _, _ in }
     ) throws {
         // Short, for a socket's path has 107 bytes at most.
         folder = URL(fileURLWithPath: "/tmp/rs-\(UUID().uuidString.prefix(8))", isDirectory: true)
@@ -36,7 +37,7 @@ struct ServiceHouse: Sendable {
                     format: AudioPacketFormat(codec: .alac), leadNanoseconds: 1_000_000,
                     startLeadNanoseconds: 1_000_000)), clock: clock)
         engine = RouterEngine(
-            providers: [airplay, cast], browsing: nil, media: media, store: store, clock: clock,
+            providers: [airplay, cast], browsing: browsing, media: media, store: store, clock: clock,
             configuration: EngineConfiguration(stated: [
                 airplay.endpoint(named: "Kitchen", host: "10.0.0.1"), cast.endpoint(named: "Lounge", host: "10.0.0.2"),
                 cast.endpoint(named: "Den", host: "10.0.0.3"),
