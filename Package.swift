@@ -192,7 +192,7 @@ let package = Package(
             "RouterCommandsTests",
             [
                 "RouterCommands", "RouterDaemon", "CastBackend", "SimulatedReceivers", "RouteBackend", "RouteModel",
-                argumentParser,
+                "RouterTestKit", argumentParser,
             ]),
         tests(
             "SimulatedReceiversTests",

@@ -130,7 +130,9 @@ struct CastSendersTests {
             guard report != nil else { return }
             // Now and then VLC leaves without a word; as on a real device, what plays goes on then.
             receiver.control(.pressPause)
-            let isStill = await eventually { ["PAUSED", "IDLE"].contains(await receiver.record().playerState ?? "IDLE") }
+            let isStill = await eventually {
+                ["PAUSED", "IDLE"].contains(await receiver.record().playerState ?? "IDLE")
+            }
             #expect(isStill)
             let record = await receiver.record()
             #expect(record.words.contains("challenged"))

@@ -85,7 +85,9 @@ struct FeedTests {
     @Test("Mono and 48 kHz come out as 44,100 Hz stereo")
     func converted() async throws {
         let path = folder("mono.wav")
-        try await Tools.ffmpeg(["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000:duration=1", "-ac", "1", path])
+        try await Tools.ffmpeg([
+            "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000:duration=1", "-ac", "1", path,
+        ])
         let script = FeedScript()
         let feed = try await library().feed(item("a", path), events: script.feedEvents)
         let decoded = samples(ofL16: try await drain(feed.packets(.l16, from: 0)))

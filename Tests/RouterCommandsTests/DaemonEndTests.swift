@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import RouteModel
 import RouterAPI
+import RouterTestKit
 import Testing
 
 @testable import RouterCommands
@@ -57,6 +58,12 @@ struct DaemonEndTests {
         let pid = sleeper.pid
         // A process that is held takes no SIGTERM.
         kill(pid, SIGSTOP)
+        // Of two signals that wait, the one with the smaller number is taken first.
+        let isHeld = await eventually {
+            let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+            return stat?.split(separator: ")").last?.hasPrefix(" T") ?? false
+        }
+        #expect(isHeld)
         let error = await #expect(throws: RouterError.self) {
             try await DaemonEnd.end(pid, within: .milliseconds(100))
         }

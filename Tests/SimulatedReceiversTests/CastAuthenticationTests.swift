@@ -48,7 +48,9 @@ import Testing
             let end = try #require(shown.range(of: "-----END CERTIFICATE-----\n"))
             try put(Data(shown[begin.lowerBound..<end.upperBound].utf8), "tls.pem")
             let der = folder.appending(path: "tls.der").path
-            _ = try await openssl(["x509", "-in", folder.appending(path: "tls.pem").path, "-outform", "DER", "-out", der])
+            _ = try await openssl([
+                "x509", "-in", folder.appending(path: "tls.pem").path, "-outform", "DER", "-out", der,
+            ])
             try put(Data(receiver.rootCertificatePEM.utf8), "root.pem")
             guard let response = answer?.response else { return }
             try put(response.signature, "signature")

@@ -14,7 +14,7 @@ struct AnnounceCommand: RouterVerb {
               router announce doorbell.wav --on @all
               router announce https://example.org/gong.mp3 -r Kitchen --volume 40
               router announce notice.wav --on @group:upstairs --priority low
-              espeak-ng -w dinner.wav "Dinner is ready" && router announce dinner.wav --on @all
+              espeak-ng -w tea.wav "Tea is ready" && router announce tea.wav --on @all
             """)
 
     @Argument(help: "A file or a URL.", completion: .file())

@@ -10,15 +10,13 @@ struct WatchCommand: RouterVerb {
         discussion: """
             The first line has the full state, and every later one what has changed, with a number that counts up; a gap \
             in the numbers means that something was missed. When the daemon is started anew there is a line \
-            “reconnected”, and then the full state again. Ctrl-C ends it.
+            “reconnected”, and then the full state again. Ctrl-C ends it. With --desktop it prints what other players of \
+            this desktop play instead: one line now, and one after each change, with all of them.
 
               router watch
               router watch | jq -c 'select(.event == "session.changed") | .session.media'
               router watch --format '{{event}} {{session.media}}'
               router watch --events session.changed,notice
-
-            With --desktop it prints what other players of this desktop play instead: one line now, and one after each \
-            change, with all of them.
             """)
 
     @Option(
@@ -89,7 +87,9 @@ struct WatchCommand: RouterVerb {
         var printed = 0
         let clock = SystemHostClock()
         for await list in ForeignPlayers.watch(now: { clock.now() }) {
-            if let outage = list.outage { context.console.err("\(outage.message)\(outage.hint.map { ". \($0)" } ?? "")") }
+            if let outage = list.outage {
+                context.console.err("\(outage.message)\(outage.hint.map { ". \($0)" } ?? "")")
+            }
             try show(DesktopLine(players: list.players), context)
             printed += 1
             if let count, printed >= count { return }

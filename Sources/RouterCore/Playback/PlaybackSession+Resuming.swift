@@ -171,7 +171,9 @@ extension PlaybackSession {
         await reopened(index, session)
         guard members[index].alive, !ended else { return }
         // The timeline has the say, and does not stand still for one that had been readied only.
-        if members[index].pull != nil, !alivePush.isEmpty, members[index].latest.media == .paused { await catchUp(index) }
+        if members[index].pull != nil, !alivePush.isEmpty, members[index].latest.media == .paused {
+            await catchUp(index)
+        }
         members[index].backSince = clock.now()
         await notice(.info, "\(members[index].name): connected again", member: index)
         await publish()

@@ -21,14 +21,14 @@ struct APIHandlers: Sendable {
     /// All but the stream of events. Throws `RouterError` and `Problem`.
     func perform(_ call: APICall) async throws -> APIAnswer {
         guard let reach = paths.reach(of: call.client) else { return try await answer(call) }
-        let isRefused = Mutex(false)
+        let isRefused = Atomic(false)
         do {
             return try await MediaReach.$allows.withValue({ path in
                 let isAllowed = reach(path)
-                if !isAllowed { isRefused.withLock { $0 = true } }
+                if !isAllowed { isRefused.store(true, ordering: .relaxed) }
                 return isAllowed
             }) { try await answer(call) }
-        } catch var error as RouterError where error.code == .mediaForbidden && isRefused.withLock({ $0 }) {
+        } catch var error as RouterError where error.code == .mediaForbidden && isRefused.load(ordering: .relaxed) {
             // Our own rules said so, and no server of the media.
             error.code = .forbidden
             throw error
