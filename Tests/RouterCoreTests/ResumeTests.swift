@@ -230,6 +230,29 @@ struct ResumeTests {
         await running.value
     }
 
+    @Test("C5 after a crash while a device fills its buffer the next process goes on playing")
+    func rejoinsBuffering() async throws {
+        let store = InMemoryStore()
+        let crashed = House.twoWithQueues(store: store)
+        let running = Task { await crashed.engine.run() }
+        let before = try await crashed.play(["one", "two"], in: ["Lounge"])
+        let lounge = try crashed.lounge()
+        lounge.reports { $0.media = .buffering }
+        #expect(await eventually { await crashed.session()?.media == .buffering })
+        _ = try await crashed.engine.edit(.append(["three"]), session: nil, ifVersion: nil, workingDirectory: "/")
+        #expect(
+            await crashed.turn(seconds: 3) { (try? await store.queue(session: before.id))?.items.count == 3 })
+        #expect(await store.sessionsToRejoin().first?.playing == true)
+        #expect(await crashed.session()?.media == .buffering)
+
+        try await House.twoWithQueues(store: store).live { house in
+            let after = try await house.engine.rejoin(before.id)
+            #expect(after.media == .playing)
+        }
+        running.cancel()
+        await running.value
+    }
+
     @Test("C5 after a crash in the midst of an edit of the device's queue nothing is lost from ours")
     func rejoinsHalfEdited() async throws {
         let store = InMemoryStore()

@@ -445,7 +445,7 @@ actor PlaybackSession {
         }
         var record = SessionRecord(
             session: id, routes: members.map(\.route), item: queue.current,
-            position: place, playing: mediaState == .playing || announcement?.plays ?? false, rejoin: rejoin,
+            position: place, playing: meansToPlay || announcement?.plays ?? false, rejoin: rejoin,
             members: zip(shown, members).map { index, member in
                 SessionRecord.Member(
                     route: member.route, name: member.name, room: member.room,
@@ -466,6 +466,9 @@ actor PlaybackSession {
         }
         await notePlace()
     }
+
+    /// What is still loading or buffering is to be heard, too, by whoever takes it up.
+    private var meansToPlay: Bool { [.loading, .buffering, .playing].contains(mediaState) }
 
     /// Where the current item is; its beginning, where nothing else is known.
     private var place: MediaTime {
