@@ -7,7 +7,7 @@ extension RouterStore {
     /// How many queues are kept beside those of sessions that may be rejoined. A finished queue stays until then.
     static let keptQueues = 50
     /// Of how many queues it is remembered what was written last.
-    static let rememberedQueues = 8
+    static let rememberedQueues = 32
 
     /// Another process has written the queue meanwhile.
     private struct Overtaken: Error {}
@@ -62,17 +62,20 @@ extension RouterStore {
         let path = file?.path
         let stamp = try await write("save a queue", passing: Overtaken.self) { db in
             guard
-                try Int.fetchOne(db, sql: "SELECT saved FROM queue WHERE session = ?", arguments: [name])
+                try Int.fetchOne(
+                    db.cachedStatement(sql: "SELECT saved FROM queue WHERE session = ?"), arguments: [name])
                     == old.stamp
             else { throw Overtaken() }
-            let stamp = try Int.fetchOne(db, sql: "SELECT IFNULL(MAX(saved), 0) + 1 FROM queue") ?? 1
-            try db.execute(
+            let stamp =
+                try Int.fetchOne(db.cachedStatement(sql: "SELECT IFNULL(MAX(saved), 0) + 1 FROM queue")) ?? 1
+            let head = try db.cachedStatement(
                 sql: """
                     INSERT INTO queue (session, version, current, saved, details) VALUES (?, ?, ?, ?, ?)
                     ON CONFLICT (session) DO UPDATE
                     SET version = excluded.version, current = excluded.current, saved = excluded.saved,
                         details = excluded.details
-                    """, arguments: [name, queue.version, queue.current?.rawValue, stamp, details])
+                    """)
+            try head.execute(arguments: [name, queue.version, queue.current?.rawValue, stamp, details])
             let removal = try db.cachedStatement(sql: "DELETE FROM queueEntry WHERE session = ? AND number = ?")
             for row in delta.removed { try removal.execute(arguments: [name, Int64(row)]) }
             let insertion = try db.cachedStatement(
@@ -228,11 +231,11 @@ extension RouterStore {
     /// Lets go of the oldest queues, with the media tokens of their items.
     private static func dropOldQueues(_ db: Database) throws {
         let old = try String.fetchAll(
-            db,
-            sql: """
-                SELECT session FROM queue WHERE session NOT IN (SELECT id FROM session)
-                ORDER BY saved DESC LIMIT -1 OFFSET ?
-                """, arguments: [keptQueues])
+            db.cachedStatement(
+                sql: """
+                    SELECT session FROM queue WHERE session NOT IN (SELECT id FROM session)
+                    ORDER BY saved DESC LIMIT -1 OFFSET ?
+                    """), arguments: [keptQueues])
         for session in old {
             try db.execute(
                 sql: "DELETE FROM mediaToken WHERE item IN (SELECT item FROM queueEntry WHERE session = ?)",

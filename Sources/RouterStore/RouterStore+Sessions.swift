@@ -35,25 +35,22 @@ extension RouterStore {
                 StoreFault.content("a session has no JSON form"), doing: "save a session", path: file?.path)
         }
         return { db in
-            try db.execute(
+            let session = try db.cachedStatement(
                 sql: """
                     INSERT INTO session (id, item, positionTicks, playing, owner, details) VALUES (?, ?, ?, ?, ?, ?)
                     ON CONFLICT (id) DO UPDATE SET item = excluded.item, positionTicks = excluded.positionTicks,
                         playing = excluded.playing, owner = excluded.owner, details = excluded.details
-                    """,
+                    """)
+            try session.execute(
                 arguments: [name, record.item?.rawValue, record.position.ticks, record.playing, owner, details])
-            try db.execute(sql: "DELETE FROM sessionRoute WHERE session = ?", arguments: [name])
-            for (place, route) in record.routes.enumerated() {
-                try db.execute(
-                    sql: "INSERT INTO sessionRoute (session, place, route) VALUES (?, ?, ?)",
-                    arguments: [name, place, route.rawValue])
-            }
-            try db.execute(sql: "DELETE FROM sessionRejoin WHERE session = ?", arguments: [name])
-            for (route, token) in record.rejoin {
-                try db.execute(
-                    sql: "INSERT INTO sessionRejoin (session, route, token) VALUES (?, ?, ?)",
-                    arguments: [name, route.rawValue, token])
-            }
+            try db.cachedStatement(sql: "DELETE FROM sessionRoute WHERE session = ?").execute(arguments: [name])
+            let route = try db.cachedStatement(
+                sql: "INSERT INTO sessionRoute (session, place, route) VALUES (?, ?, ?)")
+            for (place, id) in record.routes.enumerated() { try route.execute(arguments: [name, place, id.rawValue]) }
+            try db.cachedStatement(sql: "DELETE FROM sessionRejoin WHERE session = ?").execute(arguments: [name])
+            let rejoin = try db.cachedStatement(
+                sql: "INSERT INTO sessionRejoin (session, route, token) VALUES (?, ?, ?)")
+            for (id, token) in record.rejoin { try rejoin.execute(arguments: [name, id.rawValue, token]) }
         }
     }
 

@@ -192,6 +192,7 @@ public final class FakeRouteSession: RouteSession {
 
     public let descriptor: RouteSessionDescriptor
     private let calls = Mutex<[Call]>([])
+    private let starts = Mutex<[MediaTime]>([])
     private let loadError = Mutex<RouterError?>(nil)
     private let commandError = Mutex<RouterError?>(nil)
     private let latest: LatestValue<RouteSessionUpdate>
@@ -225,6 +226,9 @@ public final class FakeRouteSession: RouteSession {
     public var loadedTokens: [MediaToken] {
         asked.compactMap { if case .load(let token?, _, _, _) = $0 { token } else { nil } }
     }
+
+    /// Where in their items they were to begin.
+    public var loadedStarts: [MediaTime] { starts.withLock { $0 } }
 
     // MARK: What a test says
 
@@ -343,6 +347,7 @@ public final class FakeRouteSession: RouteSession {
             calls.withLock {
                 $0.append(.load(pull.token, fromFrame: nil, timeline: timeline, autoplay: autoplay))
             }
+            starts.withLock { $0.append(pull.start) }
         case .push(let push):
             calls.withLock {
                 $0.append(.load(nil, fromFrame: push.fromFrame, timeline: timeline, autoplay: autoplay))

@@ -24,6 +24,9 @@ def measure_daemon(table, benchmarks):
             "command by the daemon's socket, to its answer", ["command", COMMANDS],
             lambda f: ("%.2f ms, 95 %% under %.2f" % (f["median"], f["p95"]), "under 1 ms", f["median"] < 1)),
         (
+            "the same, by a connection for each", ["client", COMMANDS],
+            lambda f: ("%.2f ms, 95 %% under %.2f" % (f["median"], f["p95"]), "", None)),
+        (
             "command to the last of %d readers of events" % READERS, ["fanout", READERS, ROUNDS],
             lambda f: ("%.1f ms, slowest %.1f" % (f["median"], f["max"]), "under 50 ms", f["median"] < 50)),
     ]

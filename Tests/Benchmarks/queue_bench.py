@@ -39,7 +39,7 @@ def ask(path, what):
 
 
 def start_daemon(router, folder):
-    """Milliseconds to the first answer, which names the session with the queue, and whether the queue is whole."""
+    """Milliseconds to the first answer, and to the first that knows of the session with the queue, which is looked at."""
     run = os.path.join(folder, "run")
     os.makedirs(run, exist_ok=True)
     path = os.path.join(run, "router", "router.sock")
@@ -60,12 +60,18 @@ def start_daemon(router, folder):
                     raise
                 time.sleep(0.002)
         answered = (time.monotonic() - began) * 1000
+        while status["sessions"] < 1:
+            if time.monotonic() - began > 60:
+                raise ValueError("it came up without its session (%s)" % status)
+            time.sleep(0.002)
+            status = ask(path, "status")
+        known = (time.monotonic() - began) * 1000
         # Asked after the clock was stopped: it is much to write and to read.
         sessions = ask(path, "sessions")
         items = max((len(session["queue"]["items"]) for session in sessions), default=0)
         if items < ITEMS:
             raise ValueError("it came up with %d items (%s)" % (items, status))
-        return answered
+        return answered, known
     finally:
         # As a crash would: the next start finds what this one found.
         daemon.kill()
@@ -85,12 +91,13 @@ def measure_queue(table, benchmarks, router, folder):
         if each["most"] != each["median"]:
             figure += ", slowest %.2f" % each["most"]
         table.add(what + name, "router", figure, "under %d ms" % aim, each["median"] < aim)
-    name = what + "start of the daemon to its first answer"
+    names = [what + "start of the daemon to " + end for end in ("its first answer", "its knowing the queue")]
     if not router:
         return
     try:
-        times = [start_daemon(os.path.abspath(router), os.path.join(folder, "queue")) for _ in range(STARTS)]
-        median = statistics.median(times)
-        table.add(name, "router", "%.0f ms, slowest %.0f" % (median, max(times)), "under 300 ms", median < 300)
+        starts = [start_daemon(os.path.abspath(router), os.path.join(folder, "queue")) for _ in range(STARTS)]
+        for name, times in zip(names, zip(*starts)):
+            median = statistics.median(times)
+            table.add(name, "router", "%.0f ms, slowest %.0f" % (median, max(times)), "under 300 ms", median < 300)
     except (OSError, ValueError, http.client.HTTPException) as error:
-        table.fail(name, "router", error)
+        table.fail(names[0], "router", error)

@@ -44,6 +44,11 @@ public enum CastInbound: Sendable, Hashable {
         switch message.payload {
         case .binary: self = .unreadable
         case .text(let text):
+            // The most of what is said on a connection where nothing happens.
+            if message.namespace == CastNamespace.heartbeat, let beat = Self.beats[text] {
+                self = beat
+                return
+            }
             guard let json = CastJSON(text: text), json.object != nil else {
                 self = .unreadable
                 return
@@ -64,6 +69,9 @@ public enum CastInbound: Sendable, Hashable {
             self = known ?? .other(type: type, json)
         }
     }
+
+    /// As devices write them.
+    private static let beats: [String: CastInbound] = [#"{"type":"PING"}"#: .ping, #"{"type":"PONG"}"#: .pong]
 
     private static func connection(_ type: String?, _ json: CastJSON) -> CastInbound? {
         switch type {

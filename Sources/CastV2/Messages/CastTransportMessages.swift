@@ -24,8 +24,15 @@ public enum CastTransportMessage: Sendable, Hashable {
     }
 
     public func message(from source: String, to destination: String) -> CastMessage {
-        CastMessage(
-            sourceID: source, destinationID: destination, namespace: namespace, payload: .text(json.text))
+        let text =
+            switch self {
+            // Not made anew each time: on a connection where nothing happens, nothing else is sent.
+            case .ping: #"{"type":"PING"}"#
+            case .pong: #"{"type":"PONG"}"#
+            case .connect, .close: json.text
+            }
+        return CastMessage(
+            sourceID: source, destinationID: destination, namespace: namespace, payload: .text(text))
     }
 }
 

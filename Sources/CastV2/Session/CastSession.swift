@@ -18,8 +18,12 @@ public actor CastSession {
         /// Sent before anything else; the answer is waited for by `authentication`.
         public var challenge: CastAuthenticationChallenge?
         /// While something plays, its position is asked for after this many nanoseconds without news of it: players
-        /// drift, and say so only when something happens.
+        /// drift, and say so only when something happens. One that is found where it was expected is asked half as
+        /// often from then on, down to once in `refreshLimit` of these.
         public var refreshPositionAfter: Int64 = 10_000_000_000
+        public static let refreshLimit: Int64 = 6
+        /// Seconds from where it was expected that are drift.
+        static let noticeableDrift = 0.1
 
         public init(
             host: String, port: Int = 8009, sourceID: String = "client-\(Int.random(in: 10_000...999_999))",
@@ -54,6 +58,9 @@ public actor CastSession {
     var lastListener = 0
     var rememberedTrims: [String: Double] = [:]
     private var positionNews: Int64
+    /// Nanoseconds after which it is asked for next.
+    private var refreshAfter: Int64
+    private var isRefreshing = false
     var reconnectedApp = false
     private var reading: Task<Void, Never>?
     private var timer: Task<Void, Never>?
@@ -113,6 +120,7 @@ public actor CastSession {
         remoteAddress = connection.remoteAddress
         peerCertificate = connection.peerCertificate
         positionNews = clock.now()
+        refreshAfter = configuration.refreshPositionAfter
         // The session does not exist yet when this request is made, so nobody can give it up through it.
         firstStatus = CastRequestHandle(id: statusID) { _ in }
         handles[statusID] = firstStatus
@@ -289,8 +297,10 @@ public actor CastSession {
             state.receiver = status
             return followApp(status)
         case .mediaStatus(let updates, _) where source == state.runningApp?.transportID:
+            let before = state.media.current
             state.media.apply(updates, now: now)
             positionNews = now
+            setRefresh(from: before, to: state.media.current, now: now)
         case .queueItemIDs, .queueItems, .queueChange:
             if source == state.runningApp?.transportID { state.media.apply(inbound) }
         case .loadFailed(let failure, _), .mediaError(let failure, _):
@@ -322,7 +332,18 @@ public actor CastSession {
     private var nextDeadline: Int64? {
         guard let deadline = machine.nextDeadline else { return nil }
         guard state.runningApp != nil, state.media.current?.playerState == .playing else { return deadline }
-        return min(deadline, positionNews + configuration.refreshPositionAfter)
+        return min(deadline, positionNews + refreshAfter)
+    }
+
+    /// How long the position is believed from now on.
+    private func setRefresh(from before: CastMediaStatus?, to status: CastMediaStatus?, now: Int64) {
+        defer { isRefreshing = false }
+        guard isRefreshing, let before, let status, before.mediaSessionID == status.mediaSessionID,
+            before.playerState == .playing, status.playerState == .playing,
+            let expected = before.position(at: now), let found = status.position(at: now),
+            abs(expected - found) < Configuration.noticeableDrift
+        else { return refreshAfter = configuration.refreshPositionAfter }
+        refreshAfter = min(2 * refreshAfter, Configuration.refreshLimit * configuration.refreshPositionAfter)
     }
 
     /// Sees to it that somebody wakes at the next deadline. One that has moved away is noticed on waking.
@@ -345,9 +366,10 @@ public actor CastSession {
         let now = clock.now()
         var actions = machine.timePassed(now: now)
         if let app = state.runningApp, state.media.current?.playerState == .playing,
-            positionNews + configuration.refreshPositionAfter <= now
+            positionNews + refreshAfter <= now
         {
             positionNews = now
+            isRefreshing = true
             actions += ask(.media(.getStatus, transport: app.transportID, session: app.sessionID))
         }
         await apply(actions)

@@ -94,6 +94,18 @@ struct Member: Sendable {
     var retry: ResumePolicy.Retry?
     /// When it last came back, in host nanoseconds.
     var backSince: Int64?
+    /// How it is kept in step with rooms that have a timeline.
+    var step = RoomStep()
+    /// Calls that change whether and where it plays, and when the last of them returned, in host nanoseconds.
+    var movesUnderWay = 0
+    var movedAt: Int64?
+    /// Milliseconds that it was last said to be ahead.
+    var driftTold: Int?
+    /// What is said of that: milliseconds that it changes by at least.
+    static let noticeableDrift = 100
+    /// Somebody may have paused it, or gone elsewhere in its item, at the device: until that is known to last it is not
+    /// believed.
+    var isFollowed = false
     var rejoinToken: String?
 
     init(choice: RouteChoice, room: Room) {

@@ -295,7 +295,7 @@ extension PlaybackSession {
         _ indices: [Int], _ ask: @escaping @Sendable (any RouteSession) async throws -> CommandOutcome
     ) async throws -> CommandOutcome {
         if indices.count == 1, let session = members[indices[0]].session {
-            return try await call(indices[0], session, ask)
+            return try await move(indices[0], session, ask)
         }
         return await eachTolerant(indices) { _, session in try await ask(session) }
     }
@@ -312,7 +312,7 @@ extension PlaybackSession {
                 let member = members[index]
                 group.addTask {
                     do {
-                        return (index, try await self.call(index, session) { try await ask(member, $0) })
+                        return (index, try await self.move(index, session) { try await ask(member, $0) })
                     } catch {
                         return (index, .failed(RouterError(wrapping: error)))
                     }

@@ -8,13 +8,18 @@ extension PlaybackSession {
     func obey(_ index: Int, _ session: any RouteSession, generation: Int) async {
         for await command in session.deviceCommands() {
             guard members[index].generation == generation, !ended, !ending else { return }
-            guard members[index].alive || members[index].isLent,
-                members[index].deviceCommands.add(command, at: clock.now()),
-                !members[index].obeying
-            else { continue }
-            members[index].obeying = true
-            jobs.add { [self] in await workOff(index) }
+            hears(command, from: index)
         }
+    }
+
+    /// Takes what somebody wants at a device.
+    func hears(_ command: RemoteCommand, from index: Int) {
+        guard members[index].alive || members[index].isLent,
+            members[index].deviceCommands.add(command, at: clock.now()),
+            !members[index].obeying
+        else { return }
+        members[index].obeying = true
+        jobs.add { [self] in await workOff(index) }
     }
 
     private func workOff(_ index: Int) async {

@@ -62,7 +62,7 @@ extension PlaybackSession {
         else { return }
         let wanted = rate
         jobs.add { [self] in
-            _ = try? await call(index, session) { try await $0.perform(.setRate(wanted)) }
+            _ = try? await move(index, session) { try await $0.perform(.setRate(wanted)) }
         }
     }
 

@@ -61,8 +61,21 @@ extension PlaybackSession {
     private func apply(_ update: RouteSessionUpdate, to index: Int) async {
         let before = members[index].latest
         members[index].latest = update
+        let anchorBefore = anchor
         await apply(update, after: before, to: index)
-        if update != before { await publish() }
+        if isNews(update, after: before, of: index) || anchor != anchorBefore { await publish() }
+    }
+
+    /// Whether there is something to tell: that a device is where it was thought to be is none, and comes every few
+    /// seconds.
+    private func isNews(_ update: RouteSessionUpdate, after before: RouteSessionUpdate, of index: Int) -> Bool {
+        var quiet = before
+        quiet.position = update.position
+        if update != quiet { return true }
+        guard update.position != before.position, members.count(where: \.takesPart) > 1 else { return false }
+        let drift = members[index].drift(from: anchor)
+        guard let drift, let told = members[index].driftTold else { return drift != members[index].driftTold }
+        return abs(drift - told) >= Member.noticeableDrift
     }
 
     /// Takes up what the device said while a load was under way, once that has returned.
@@ -102,11 +115,11 @@ extension PlaybackSession {
                 await memberFinished(index)
             }
         } else {
-            await applyPull(update, to: index)
+            await applyPull(update, after: before, to: index)
         }
     }
 
-    private func applyPull(_ update: RouteSessionUpdate, to index: Int) async {
+    private func applyPull(_ update: RouteSessionUpdate, after before: RouteSessionUpdate, to index: Int) async {
         await followQueue(update, of: index)
         guard let loaded = members[index].loaded, update.loaded == loaded.token, members[index].phase == .playing,
             !members[index].itemEnded
@@ -141,6 +154,8 @@ extension PlaybackSession {
             jobs.add { [self] in await pullItemEnded(loaded.item) }
             return
         }
+        guard !followsDevice(index, update, after: before) else { return }
+        keepInStep(index)
         // Where there is a timeline it has the say, also while its rooms are lent to an announcement; otherwise the first
         // fetching room has.
         guard alivePush.isEmpty, !members.contains(where: { $0.push != nil && $0.phase == .held }),

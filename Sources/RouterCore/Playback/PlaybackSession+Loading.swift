@@ -96,7 +96,7 @@ extension PlaybackSession {
         members[index].loads += 1
         do {
             var media = try await publish(item, token: token, for: requirements, in: index)
-            media.start = start
+            media.start = loadPlace(index, item, at: start, autoplay: autoplay)
             media.rate = rate
             members[index].loadedURL = media
             await tell(media.notices)
@@ -141,7 +141,7 @@ extension PlaybackSession {
         members[index].window = []
         let generation = members[index].generation
         do {
-            try await call(index, session) { try await $0.load(media, timeline: timeline, autoplay: autoplay) }
+            try await move(index, session) { try await $0.load(media, timeline: timeline, autoplay: autoplay) }
             loadReturned(index, generation)
             guard !ended else { return }
             members[index].cutOff = false

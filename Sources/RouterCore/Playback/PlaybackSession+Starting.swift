@@ -80,14 +80,14 @@ extension PlaybackSession {
             let session = members[index].session, let position = heardPosition(in: index)
         else { return }
         do {
-            _ = try await call(index, session) { try await $0.perform(.seek(to: position, resume: true)) }
+            _ = try await move(index, session) { try await $0.perform(.seek(to: position, resume: true)) }
         } catch {
             await loadFailed(index, RouterError(wrapping: error))
         }
     }
 
     /// What a fetching room is to be at now, by its offset.
-    private func heardPosition(in index: Int) -> MediaTime? {
+    func heardPosition(in index: Int) -> MediaTime? {
         let shift = run?.timeline == nil ? delay(of: members[index]) : members[index].offsetNanoseconds
         return anchor?.position(at: clock.now() - shift)
     }

@@ -244,7 +244,7 @@ extension PlaybackSession {
         members[index].window = nil
         defer { loadReturned(index, members[index].generation) }
         do {
-            try await call(index, session) { try await $0.resume(state, media: media) }
+            try await move(index, session) { try await $0.resume(state, media: media) }
             members[index].phase = .playing
             members[index].heard = true
             return true

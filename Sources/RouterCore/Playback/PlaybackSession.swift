@@ -141,6 +141,7 @@ actor PlaybackSession {
 
     func publish() async {
         forgetSilentRooms()
+        for index in members.indices { members[index].driftTold = members[index].drift(from: anchor) }
         if !ended { queue.interrupt(isInterrupted) }
         keepHistory()
         watchEnd()

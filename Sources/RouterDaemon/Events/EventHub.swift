@@ -5,9 +5,15 @@ import RouterAPI
 
 /// Numbers what happens in one bounded log, and hands it to any number of readers.
 ///
-/// An event is encoded once for all of them. A reader has a place in the log and nothing else: it is woken, and takes what
+/// An event is encoded once for all of them, and not before there is one. A reader has a place in the log and nothing else: it is woken, and takes what
 /// it has not had. One that has fallen behind the log gets the full state in its place.
 actor EventHub {
+    private enum Content {
+        case event(APIEvent)
+        case frame(ByteBuffer)
+        case gone
+    }
+
     private struct Entry {
         var sequence: Int
         var topic: EventTopic?
@@ -17,7 +23,9 @@ actor EventHub {
         var session: SessionID?
         /// The routes of that session before; nil where nothing was known of it.
         var before: Set<RouteID>?
-        var frame: ByteBuffer
+        var content: Content
+        /// Of the frame; about as many where there is none yet.
+        var bytes: Int
     }
 
     private struct Reader {
@@ -137,18 +145,13 @@ actor EventHub {
         sequence += 1
         cached = nil
         isReady = true
-        do {
-            let frame = ByteBuffer(bytes: try event.frame(sequence: sequence))
-            log.append(
-                Entry(
-                    sequence: sequence, topic: event.topic, routes: routes(of: event).map { $0.union(before ?? []) },
-                    session: session(of: event), before: before, frame: frame))
-            bytes += frame.readableBytes
-        } catch {
-            logger.error("an event could not be encoded: \(event.name): \(error)")
-            // Readers must not miss what it said: their place is before the log now.
-            drop(log.count - first)
-        }
+        let size = event.likelyBytes
+        log.append(
+            Entry(
+                sequence: sequence, topic: event.topic, routes: routes(of: event).map { $0.union(before ?? []) },
+                session: session(of: event), before: before, content: .event(event), bytes: size))
+        bytes += size
+        if !readers.isEmpty { _ = frame(at: log.count - 1) }
         while log.count - first > limits.keptEvents || (bytes > limits.keptEventBytes && log.count - first > 1) {
             drop(1)
         }
@@ -157,6 +160,27 @@ actor EventHub {
             first = 0
         }
         wakeAll()
+    }
+
+    /// An event as it goes to readers; nil where it cannot be encoded, or is not kept any more.
+    private func frame(at index: Int) -> ByteBuffer? {
+        switch log[index].content {
+        case .frame(let frame): return frame
+        case .gone: return nil
+        case .event(let event):
+            do {
+                let frame = ByteBuffer(bytes: try event.frame(sequence: log[index].sequence))
+                log[index].content = .frame(frame)
+                bytes += frame.readableBytes - log[index].bytes
+                log[index].bytes = frame.readableBytes
+                return frame
+            } catch {
+                logger.error("an event could not be encoded: \(event.name): \(error)")
+                // Readers must not miss what it said: their place is before the log now.
+                drop(index - first + 1)
+                return nil
+            }
+        }
     }
 
     /// The routes that it is about; nil where it is about none in particular, and every reader may want it.
@@ -185,16 +209,18 @@ actor EventHub {
 
     private func drop(_ count: Int) {
         for index in first..<(first + count) {
-            bytes -= log[index].frame.readableBytes
-            log[index].frame = ByteBuffer()
+            bytes -= log[index].bytes
+            log[index].content = .gone
+            log[index].bytes = 0
         }
         first += count
     }
 
     private func wakeAll() {
         let instant = now()
-        for (id, reader) in readers {
-            if reader.wokenAt == nil { readers[id]?.wokenAt = instant }
+        // One that was woken, and has not come since, will find this too.
+        for (id, reader) in readers where reader.wokenAt == nil {
+            readers[id]?.wokenAt = instant
             reader.wakes.yield(())
         }
     }
@@ -244,6 +270,12 @@ actor EventHub {
 
     func unsubscribe(_ id: Int) { readers.removeValue(forKey: id)?.wakes.finish() }
 
+    /// What a reader has not had yet, and whether that is all for now; nil when it is nothing.
+    func take(for id: Int) -> (batch: ByteBuffer, isAll: Bool)? {
+        guard let batch = next(id) else { return nil }
+        return (batch, readers[id].map { $0.sequence == sequence && !$0.needsSnapshot } ?? false)
+    }
+
     /// What a reader has not had yet; nil when that is nothing.
     func next(_ id: Int) -> ByteBuffer? {
         guard var reader = readers[id], isReady else { return nil }
@@ -271,7 +303,12 @@ actor EventHub {
             }
             if !isWanted, let session = entry.session { reader.stale.insert(session) }
             if isWanted {
-                if batch == nil { batch = entry.frame } else { batch?.writeImmutableBuffer(entry.frame) }
+                guard let frame = frame(at: index) else {
+                    reader.needsSnapshot = true
+                    reader.wakes.yield(())
+                    break
+                }
+                if batch == nil { batch = frame } else { batch?.writeImmutableBuffer(frame) }
             }
             reader.sequence = entry.sequence
             index += 1
@@ -321,5 +358,32 @@ actor EventHub {
     func finish() {
         isOver = true
         for reader in readers.values { reader.wakes.finish() }
+    }
+}
+
+extension APIEvent {
+    /// About as many bytes as it takes when encoded: what is kept is bounded by that.
+    fileprivate var likelyBytes: Int {
+        let items: Int =
+            switch self {
+            case .snapshot(let state): state.sessions.reduce(0) { $0 + $1.queue.items.count }
+            case .sessionChanged(let change): change.queue?.items.count ?? 0
+            case .queueChanged(let update):
+            update.changes.changes.reduce(update.changes.whole?.items.count ?? 0) { $0 + Self.count($1) }
+            default: 0
+            }
+        return Self.likelyBytes + items * Self.likelyBytesOfItem
+    }
+
+    private static let likelyBytes = 1000
+    private static let likelyBytesOfItem = 250
+
+    private static func count(_ change: QueueChange) -> Int {
+        switch change {
+        case .insert(let items, _): items.count
+        case .remove(let ids), .order(let ids), .move(let ids, _): ids.count
+        case .original(let ids): ids?.count ?? 0
+        case .update, .current, .repeatMode, .shuffleSeed, .failurePolicy: 1
+        }
     }
 }

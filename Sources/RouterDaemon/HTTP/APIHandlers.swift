@@ -268,12 +268,13 @@ struct APIHandlers: Sendable {
 
     // MARK: About the daemon
 
+    /// What is known by now: a daemon that has just come up answers before it has read the queues of the one before.
     private func status() async -> DaemonStatus {
         let state = await hub.state
         return DaemonStatus(
             pid: Int(getpid()), started: started, uptime: max(0, Date().timeIntervalSince1970 - started),
             routes: state.routes.routes.count,
-            sessions: await router.sessions().count { $0.connection != .ended && $0.connection != .failed },
+            sessions: state.sessions.count { $0.connection != .ended && $0.connection != .failed },
             eventReaders: await hub.readerCount, sequence: await hub.lastSequence, places: places.map(\.description))
     }
 

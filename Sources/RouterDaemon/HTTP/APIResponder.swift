@@ -273,7 +273,10 @@ struct APIResponder: Sendable {
         do {
             var body = try await writer.writeHead(HTTPResponse(status: .ok, headerFields: fields))
             for await _ in subscription.wakes {
-                while let batch = await hub.next(subscription.id) { try await body.write(batch) }
+                while let (batch, isAll) = await hub.take(for: subscription.id) {
+                    try await body.write(batch)
+                    if isAll { break }
+                }
             }
             while let batch = await hub.next(subscription.id) { try await body.write(batch) }
             await hub.unsubscribe(subscription.id)

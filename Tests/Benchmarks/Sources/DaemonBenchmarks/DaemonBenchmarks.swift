@@ -13,6 +13,7 @@ import RouterTestKit
 enum DaemonBenchmarks {
     static let usage = """
         usage: DaemonBenchmarks command COUNT
+               DaemonBenchmarks client COUNT
                DaemonBenchmarks fanout READERS COUNT
 
         """
@@ -21,7 +22,8 @@ enum DaemonBenchmarks {
         let arguments = Array(CommandLine.arguments.dropFirst())
         let numbers = arguments.dropFirst().compactMap { Int($0) }
         switch (arguments.first, numbers.count, arguments.count) {
-        case ("command", 1, 2): try await live { try await command($0, count: numbers[0]) }
+        case ("command", 1, 2): try await live { try await command($0, count: numbers[0], anew: false) }
+        case ("client", 1, 2): try await live { try await command($0, count: numbers[0], anew: true) }
         case ("fanout", 2, 3): try await live { try await fanOut($0, readers: numbers[0], count: numbers[1]) }
         default:
             FileHandle.standardError.write(Data(usage.utf8))
@@ -68,16 +70,48 @@ enum DaemonBenchmarks {
     }
 
     /// From the client's call to its answer, in milliseconds: the command has been at the backend by then.
-    static func command(_ path: String, count: Int) async throws {
+    ///
+    /// - Parameter anew: by a connection for each, as one command line after the other makes; else by one that is kept, as
+    ///   an app has.
+    static func command(_ path: String, count: Int, anew: Bool) async throws {
         let client = RouterClient(.socket(path: path))
         _ = try await client.play(PlayRequest(what: ["http://h/one"], rooms: ["Room 0"]))
         var times: [Double] = []
+        let kept = try connected(path)
+        defer { close(kept) }
         for index in 0..<(count + 50) {
+            let command: RemoteCommand = index % 2 == 0 ? .pause : .play
             let began = now()
-            _ = try await client.perform(index % 2 == 0 ? .pause : .play, session: nil, origin: .api)
+            if anew {
+                _ = try await client.perform(command, session: nil, origin: .api)
+            } else {
+                try await asked(kept, command)
+            }
             if index >= 50 { times.append((now() - began) * 1000) }
         }
         say("{\(figures(times))}")
+    }
+
+    /// In a thread of its own: whoever waits in one of the pool's keeps the daemon from answering.
+    private static func asked(_ socket: Int32, _ command: RemoteCommand) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            asker.async {
+                let text = request(command)
+                var answer = [UInt8](repeating: 0, count: 4096)
+                let sent = send(socket, Array(text.utf8), text.utf8.count, Int32(MSG_NOSIGNAL))
+                let got = sent > 0 ? recv(socket, &answer, answer.count, 0) : 0
+                let isDone = got > 12 && String(decoding: answer[..<12], as: UTF8.self) == "HTTP/1.1 200"
+                continuation.resume(with: isDone ? .success(()) : .failure(Failed()))
+            }
+        }
+    }
+
+    private static let asker = DispatchQueue(label: "asker")
+
+    private static func request(_ command: RemoteCommand) -> String {
+        let body = #"{"command":{"type":"\#(command == .pause ? "pause" : "play")"}}"#
+        return "POST /api/v1/sessions/current/commands HTTP/1.1\r\nHost: localhost\r\n"
+            + "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
     }
 
     /// From the request of a command to the last reader's having its result, in milliseconds.
@@ -92,25 +126,29 @@ enum DaemonBenchmarks {
     }
 
     private static func followers(_ path: String, _ readers: Int, _ count: Int) throws -> [Double] {
-        let request = Array("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
-        var polled = try (0..<readers).map { _ in
+        let subscription = Array("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
+        let sockets = try (0..<readers).map { _ in
             let socket = try connected(path)
-            _ = send(socket, request, request.count, Int32(MSG_NOSIGNAL))
-            return pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+            _ = send(socket, subscription, subscription.count, Int32(MSG_NOSIGNAL))
+            return socket
         }
-        defer { for one in polled { close(one.fd) } }
+        let poll = epoll_create1(0)
+        for (index, socket) in sockets.enumerated() {
+            var wanted = epoll_event()
+            wanted.events = UInt32(EPOLLIN.rawValue)
+            wanted.data.u64 = UInt64(index)
+            guard epoll_ctl(poll, EPOLL_CTL_ADD, socket, &wanted) == 0 else { throw Failed() }
+        }
+        defer { for one in sockets + [poll] { close(one) } }
         let speaker = try connected(path)
         defer { close(speaker) }
         let result = Array("event: command.result".utf8)
-        try wait(&polled, for: Array("event: snapshot".utf8))
+        try wait(poll, sockets, for: Array("event: snapshot".utf8))
         return try (0..<count).map { index in
-            let body = #"{"command":{"type":"\#(index % 2 == 0 ? "pause" : "play")"}}"#
-            let text =
-                "POST /api/v1/sessions/current/commands HTTP/1.1\r\nHost: localhost\r\n"
-                + "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+            let text = request(index % 2 == 0 ? .pause : .play)
             let began = now()
             _ = send(speaker, Array(text.utf8), text.utf8.count, Int32(MSG_NOSIGNAL))
-            try wait(&polled, for: result)
+            try wait(poll, sockets, for: result)
             let time = (now() - began) * 1000
             var answer = [UInt8](repeating: 0, count: 4096)
             _ = recv(speaker, &answer, answer.count, 0)
@@ -121,14 +159,16 @@ enum DaemonBenchmarks {
     struct Failed: Error {}
 
     /// Reads from all until each has had this.
-    private static func wait(_ polled: inout [pollfd], for wanted: [UInt8]) throws {
-        var waiting = Set(polled.indices)
-        var rests = [[UInt8]](repeating: [], count: polled.count)
+    private static func wait(_ poll: Int32, _ sockets: [Int32], for wanted: [UInt8]) throws {
+        var waiting = Set(sockets.indices)
+        var rests = [[UInt8]](repeating: [], count: sockets.count)
         var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        var ready = [epoll_event](repeating: epoll_event(), count: sockets.count)
         while !waiting.isEmpty {
-            guard poll(&polled, nfds_t(polled.count), 20_000) > 0 else { throw Failed() }
-            for index in polled.indices where polled[index].revents != 0 {
-                let count = recv(polled[index].fd, &chunk, chunk.count, 0)
+            let count = epoll_wait(poll, &ready, Int32(ready.count), 20_000)
+            guard count > 0 else { throw Failed() }
+            for index in ready[..<Int(count)].map({ Int($0.data.u64) }) {
+                let count = recv(sockets[index], &chunk, chunk.count, 0)
                 guard count > 0 else { throw Failed() }
                 guard waiting.contains(index) else { continue }
                 let bytes = rests[index] + chunk[..<count]
@@ -139,7 +179,7 @@ enum DaemonBenchmarks {
     }
 
     private static func contains(_ bytes: [UInt8], _ wanted: [UInt8]) -> Bool {
-        Data(bytes).range(of: Data(wanted)) != nil
+        memmem(bytes, bytes.count, wanted, wanted.count) != nil
     }
 
     private static func connected(_ path: String) throws -> Int32 {

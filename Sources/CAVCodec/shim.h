@@ -1,5 +1,0 @@
-#include <libavcodec/avcodec.h>
-#include <libavutil/channel_layout.h>
-#include <libavutil/frame.h>
-#include <libavutil/mem.h>
-#include <libavutil/samplefmt.h>

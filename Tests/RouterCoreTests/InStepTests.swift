@@ -1,0 +1,200 @@
+import RouteBackend
+import RouteModel
+import RouterTestKit
+import Testing
+
+@testable import RouterCore
+
+@Suite("R5 a room that fetches keeps step with rooms that have a timeline")
+struct RoomStepTests {
+    private func plays(_ step: inout RoomStep, drift: Int64, at instant: Int64, now: Int64) -> Bool {
+        step.plays(drift: drift, at: instant, now: now)
+    }
+
+    @Test("what a move took is what the next one is given, and a wild one says nothing")
+    func learns() {
+        var step = RoomStep()
+        #expect(step.lag(of: .load) == 0)
+        step.begins(.load, ahead: 0, at: 100)
+        // From before it was asked.
+        #expect(plays(&step, drift: -2_000_000_000, at: 99, now: 100) == false)
+        #expect(step.lag(of: .load) == 0)
+        #expect(plays(&step, drift: -1_200_000_000, at: 200, now: 200) == true)
+        #expect(step.lag(of: .load) == 1_200_000_000)
+        #expect(step.lag(of: .seek) == 0)
+        step.begins(.seek, ahead: 0, at: 300)
+        #expect(plays(&step, drift: -300_000_000, at: 400, now: 400) == false)
+        #expect(step.lag(of: .seek) == 300_000_000)
+        // Given its lag it is on time, or early by what it was quicker.
+        step.begins(.load, ahead: 1_200_000_000, at: 500)
+        #expect(plays(&step, drift: 200_000_000, at: 600, now: 600) == false)
+        #expect(step.lag(of: .load) == 1_000_000_000)
+        step.begins(.load, ahead: 1_000_000_000, at: 700)
+        #expect(plays(&step, drift: -30_000_000_000, at: 800, now: 800) == true)
+        #expect(step.lag(of: .load) == 1_000_000_000)
+    }
+
+    @Test("a device that cannot keep step is moved twice a minute at most", arguments: [-700_000_000, 700_000_000])
+    func limits(drift: Int64) {
+        var step = RoomStep()
+        let minute = RoomStep.windowNanoseconds
+        #expect(plays(&step, drift: drift, at: 1, now: 1) == true)
+        #expect(plays(&step, drift: drift, at: 2, now: 2) == true)
+        #expect(plays(&step, drift: drift, at: 3, now: 3) == false)
+        #expect(plays(&step, drift: drift, at: minute, now: minute) == false)
+        #expect(plays(&step, drift: drift, at: minute + 2, now: minute + 2) == true)
+    }
+}
+
+@Suite("R5 in step, and followed", .timeLimit(.minutes(2)))
+struct InStepTests {
+    private func playsMixed(_ house: House) async throws -> FakeRouteSession {
+        _ = try await house.play(["one", "two"], in: ["Kitchen", "Lounge"])
+        let lounge = try #require(house.cast.session(named: "Lounge"))
+        #expect(await house.turn(seconds: 4) { lounge.state.media == .playing })
+        return lounge
+    }
+
+    /// Where the session is now.
+    private func place(_ house: House) async throws -> Double {
+        try #require(await house.session()?.anchor).position(at: house.clock.now()).seconds
+    }
+
+    private func seeks(_ session: FakeRouteSession) -> [Double] {
+        session.asked.compactMap { if case .perform(.seek(let place, true)) = $0 { place.seconds } else { nil } }
+    }
+
+    @Test("R5 a Cast room that lags behind speakers is moved to where they are, given what the last move took")
+    func lags() async throws {
+        try await House.threeSpeakers(lounge: true).live { house in
+            let lounge = try await playsMixed(house)
+            house.clock.advance(seconds: 8)
+            let now = try await place(house)
+            lounge.reports(position: MediaTime(seconds: now - 0.4))
+            #expect(await eventually { await house.member("Lounge")?.driftMilliseconds == -400 })
+            await othersHaveRun()
+            #expect(seeks(lounge).isEmpty)
+            house.clock.advance(seconds: 2)
+            lounge.reports {
+                $0.media = .buffering
+                $0.position = ReportedPosition(time: MediaTime(seconds: now + 0.9), instant: house.clock.now(), rate: 0)
+            }
+            house.clock.advance(seconds: 2)
+            lounge.reports {
+                $0.media = .playing
+                $0.position = ReportedPosition(time: MediaTime(seconds: now + 0.9), instant: house.clock.now(), rate: 1)
+            }
+            #expect(await eventually { seeks(lounge).count == 1 })
+            #expect(abs(seeks(lounge)[0] - now - 4) < 0.001)
+            // It took 0.6 s, and that is given to it the next time.
+            house.clock.advance(seconds: 0.6)
+            lounge.reports(position: MediaTime(seconds: now + 4))
+            #expect(await eventually { seeks(lounge).count == 2 })
+            #expect(abs(seeks(lounge)[1] - now - 4.6 - 0.6) < 0.001)
+            house.clock.advance(seconds: 0.6)
+            lounge.reports(position: MediaTime(seconds: now + 5.2))
+            #expect(await eventually { await house.member("Lounge")?.driftMilliseconds == 0 })
+            await othersHaveRun()
+            #expect(seeks(lounge).count == 2)
+        }
+    }
+
+    @Test("R5 at an item's border it begins later in the item by what its last load took")
+    func border() async throws {
+        try await House.threeSpeakers(lounge: true).live { house in
+            house.media.add("three", seconds: 60)
+            _ = try await house.play(["one", "two", "three"], in: ["Kitchen", "Lounge"])
+            let lounge = try #require(house.cast.session(named: "Lounge"))
+            #expect(await house.turn(seconds: 4) { lounge.state.media == .playing })
+            #expect(await house.turn(seconds: 70) { lounge.loadedStarts.count == 2 })
+            #expect(lounge.loadedStarts == [.zero, .zero])
+            let left = 1.5 - (try await place(house))
+            house.clock.advance(seconds: left)
+            lounge.reports(position: .zero)
+            #expect(await eventually { seeks(lounge).count == 1 })
+            #expect(abs(seeks(lounge)[0] - 1.5) < 0.001)
+            lounge.reports(position: MediaTime(seconds: try await place(house)))
+            #expect(await house.turn(seconds: 70) { lounge.loadedStarts.count == 3 })
+            #expect(abs(lounge.loadedStarts[2].seconds - 1.5) < 0.001)
+        }
+    }
+
+    /// Two Cast rooms without queues of their own, both playing.
+    private func withTwoCasts(_ body: @escaping @Sendable (House, FakeRouteSession, FakeRouteSession) async throws -> Void)
+        async throws
+    {
+        let house = House { _, cast in
+            [cast.endpoint(named: "Lounge", host: "10.0.0.2"), cast.endpoint(named: "Den", host: "10.0.0.3")]
+        }
+        house.media.add("one", seconds: 600)
+        try await house.live { house in
+            _ = try await house.play(["one"], in: ["Lounge", "Den"])
+            let lounge = try #require(house.cast.session(named: "Lounge"))
+            let den = try #require(house.cast.session(named: "Den"))
+            for room in [lounge, den] { room.reports(position: .zero) }
+            #expect(await eventually { await house.session()?.media == .playing })
+            house.clock.advance(seconds: 5)
+            try await body(house, lounge, den)
+        }
+    }
+
+    @Test("C17 A10 who pauses one Cast room at the device pauses all, and goes on with all", arguments: ["Lounge", "Den"])
+    func pausedThere(name: String) async throws {
+        try await withTwoCasts { house, lounge, den in
+            let (pressed, other) = name == "Lounge" ? (lounge, den) : (den, lounge)
+            for (state, wanted) in [(MediaState.paused, RouteCommand.pause), (.playing, .play(nil, fromFrame: 0))] {
+                let now = house.clock.now()
+                let rate = state == .playing ? 1.0 : 0
+                pressed.reports {
+                    $0.media = state
+                    $0.position = ReportedPosition(time: MediaTime(seconds: 5), instant: now, rate: rate)
+                }
+                await othersHaveRun()
+                #expect(other.state.media != state, "before it is known to last")
+                #expect(await house.turn(seconds: 2) { other.state.media == state })
+                #expect(other.asked.last == .perform(wanted))
+                #expect(await eventually { await house.session()?.media == state })
+                house.clock.advance(seconds: 3)
+            }
+        }
+    }
+
+    @Test("C17 A10 who seeks at one Cast room takes the others along; buffering, and what lasts no moment, is no seek")
+    func soughtThere() async throws {
+        try await withTwoCasts { house, lounge, den in
+            let now = house.clock.now()
+            // It stood for a while, and goes on from there.
+            den.reports {
+                $0.media = .buffering
+                $0.position = ReportedPosition(time: MediaTime(seconds: 5), instant: now, rate: 0)
+            }
+            house.clock.advance(seconds: 2)
+            den.reports {
+                $0.media = .playing
+                $0.position = ReportedPosition(time: MediaTime(seconds: 5), instant: now + 2_000_000_000, rate: 1)
+            }
+            // Paused for a moment only.
+            den.reports { $0.media = .paused }
+            den.reports { $0.media = .playing }
+            #expect(!(await house.turn(seconds: 1) { !seeks(lounge).isEmpty || lounge.asked.contains(.perform(.pause)) }))
+            house.clock.advance(seconds: 1)
+            den.reports(position: MediaTime(seconds: 300))
+            #expect(await house.turn(seconds: 2) { !seeks(lounge).isEmpty })
+            #expect(abs((seeks(lounge).last ?? 0) - 300) < 1.1)
+            #expect(await eventually { (await house.session()?.anchor?.time.seconds ?? 0) >= 300 })
+        }
+    }
+
+    @Test("what a room says after a command of ours is nobody's doing at the device")
+    func ourOwn() async throws {
+        try await withTwoCasts { house, lounge, den in
+            _ = try await house.engine.perform(.pause, session: nil, origin: .cli)
+            _ = try await house.engine.perform(.play, session: nil, origin: .cli)
+            // The pause's own news, late.
+            den.reports { $0.media = .paused }
+            den.reports { $0.media = .playing }
+            den.reports { $0.media = .paused }
+            #expect(!(await house.turn(seconds: 1) { lounge.state.media == .paused }))
+        }
+    }
+}
