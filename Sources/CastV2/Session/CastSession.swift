@@ -340,8 +340,7 @@ public actor CastSession {
         defer { isRefreshing = false }
         guard isRefreshing, let before, let status, before.mediaSessionID == status.mediaSessionID,
             before.playerState == .playing, status.playerState == .playing,
-            let expected = before.position(at: now), let found = status.position(at: now),
-            abs(expected - found) < Configuration.noticeableDrift
+            abs(before.position(at: now) - status.position(at: now)) < Configuration.noticeableDrift
         else { return refreshAfter = configuration.refreshPositionAfter }
         refreshAfter = min(2 * refreshAfter, Configuration.refreshLimit * configuration.refreshPositionAfter)
     }

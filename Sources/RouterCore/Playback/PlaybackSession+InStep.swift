@@ -135,10 +135,12 @@ extension PlaybackSession {
             update.liveWindow == nil, let was = before.position, let position = update.position, position != was,
             position.instant >= was.instant
         else { return nil }
-        // One that buffers stands; when it plays again, it goes on from there.
         let rate = before.media == .playing ? was.rate : 0
         let expected = was.time.seconds + rate * Double(position.instant - was.instant) / 1e9
-        return abs(position.time.seconds - expected) > Self.leastSeek ? .seek(to: position.time) : nil
+        // One that had nothing to play for a while is behind, and may not say why: back is only what lies before the place
+        // that it told last.
+        let isSeek = position.time.seconds > expected + leastSeek || position.time.seconds < was.time.seconds - leastSeek
+        return isSeek ? .seek(to: position.time) : nil
     }
 
     /// The command, where what the device says still bears it out.

@@ -35,7 +35,7 @@ struct RoomStep: Sendable {
     /// - Returns: whether it is to be moved.
     mutating func plays(drift: Int64, at instant: Int64, now: Int64) -> Bool {
         if let pending {
-            guard instant >= pending.since else { return false }
+            guard instant > pending.since else { return false }
             let lag = pending.ahead - drift
             if (0...Self.longestLagNanoseconds).contains(lag) { lags[pending.move] = lag }
             self.pending = nil

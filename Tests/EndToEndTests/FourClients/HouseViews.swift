@@ -17,7 +17,7 @@ struct HouseViews {
     static let castTolerance = 0.8
     static let askingTolerance = 0.3
     /// And that a Cast device may be behind other rooms: a load on a busy machine.
-    static let driftLimit = 5.0
+    static let driftLimit = 1.5
     /// Of a simulated speaker that nobody has told one.
     private static let volumeAtFirst = -20.0
 
