@@ -186,7 +186,8 @@ let package = Package(
             "RouterDaemonTests",
             [
                 "RouterDaemon", "RouterAPI", "RouterCore", "RouterStore", "SceneScript", "CastBackend", "RouteBackend",
-                "RouteModel", "RouterTestKit", "SimulatedReceivers", "PeerSupport", logging, nio, nioPosix, nioHTTP,
+                "RouteModel", "Media", "RouterTestKit", "SimulatedReceivers", "PeerSupport", logging, nio, nioPosix,
+                nioHTTP,
             ]),
         tests(
             "RouterCommandsTests",

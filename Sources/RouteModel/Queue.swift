@@ -175,11 +175,12 @@ extension QueueSnapshot: Codable {
 
 /// One change to a queue's order or content.
 public enum QueueEdit: Codable, Sendable, Hashable {
-    /// Files, folders, playlists and URLs after the current item.
-    case playNext([String])
+    /// Files, folders, playlists and URLs after the current item. With settings, here and below, all that comes in by it is
+    /// played as they say.
+    case playNext([String], settings: QueueItemSettings? = nil)
     /// At the end.
-    case append([String])
-    case insert([String], before: ItemID)
+    case append([String], settings: QueueItemSettings? = nil)
+    case insert([String], before: ItemID, settings: QueueItemSettings? = nil)
     /// These items, in this order, before another; nil is the end.
     case move([ItemID], before: ItemID?)
     /// Where the current item is among them, what follows it plays.
@@ -189,7 +190,7 @@ public enum QueueEdit: Codable, Sendable, Hashable {
     /// Everything: what plays is stopped, and the queue is empty.
     case clear
     /// In place of all that is to come.
-    case replaceUpcoming([String])
+    case replaceUpcoming([String], settings: QueueItemSettings? = nil)
     /// Takes back the last change of order or content; the last ten can be, one after the other.
     case undo
     /// What is done from now on with an item that does not play.
@@ -204,6 +205,7 @@ public struct QueueItemSettings: Codable, Sendable, Hashable {
     public var start: MediaTime?
     /// Where in the media to stop; zero is its end.
     public var end: MediaTime?
+    /// False: no picture is to be shown on receivers (A6); true: also where the place that it comes from says false.
     public var externalPlayback: Bool?
     /// A JSON document of at most 16 KiB; the empty text removes it.
     public var custom: String?

@@ -197,7 +197,8 @@ public struct PlayRequest: Codable, Sendable, Hashable {
     /// Plays this saved queue, in place of `what`.
     public var savedQueue: String?
     public var failurePolicy: FailurePolicy?
-    /// False: no picture of these is to be shown on receivers (A6). Their sound always may be heard.
+    /// False: no picture of these is to be shown on receivers (A6); true: it may, also where the place that they come
+    /// from says false; nil: as that place says. Their sound always may be heard.
     public var externalPlayback: Bool?
 
     public init(

@@ -26,7 +26,7 @@ extension RouterEngine {
         expanded.entries.map { entry in
             QueueItem(
                 id: newItemID(), source: entry.source, metadata: entry.metadata, context: entry.context,
-                subtitles: subtitles, externalPlayback: externalPlayback)
+                subtitles: subtitles, externalPlayback: externalPlayback ?? entry.externalPlayback)
         }
     }
 
@@ -56,10 +56,13 @@ extension RouterEngine {
         let target = try chosenSession(session)
         var items: [QueueItem] = []
         switch edit {
-        case .playNext(let what), .append(let what), .insert(let what, _), .replaceUpcoming(let what):
+        case .playNext(let what, let settings), .append(let what, let settings), .insert(let what, _, let settings),
+            .replaceUpcoming(let what, let settings):
+            if let settings { try PlaybackSession.check(settings) }
             let expanded = try await media.expand(what, workingDirectory: workingDirectory)
             for notice in expanded.notices { tell(notice) }
             items = self.items(expanded)
+            if let settings { for index in items.indices { items[index].take(settings) } }
         case .move, .remove, .clearUpcoming, .clear, .undo, .failurePolicy, .settings: break
         }
         return try await target.edit(PlaybackSession.Edit(edit: edit, items: items), ifVersion: version)

@@ -155,13 +155,13 @@ final class ScriptedPlayers: RouterControlling {
             return QueueItem(id: ItemID(rawValue: "new\(number)"), source: .url(name))
         }
         switch edit {
-        case .playNext(let what):
+        case .playNext(let what, _):
             let item = try item(what)
             change(session) { session in
                 let place = session.queue.items.firstIndex { $0.id == session.queue.current } ?? -1
                 session.queue.items.insert(item, at: place + 1)
             }
-        case .append(let what):
+        case .append(let what, _):
             let item = try item(what)
             change(session) { $0.queue.items.append(item) }
         case .remove(let ids): change(session) { $0.queue.items.removeAll { ids.contains($0.id) } }

@@ -344,10 +344,10 @@ actor FakeHouse: RouterControlling {
     ) async throws -> QueueSnapshot {
         let new: [String]
         switch edit {
-        case .append(let media):
+        case .append(let media, _):
             try await record("append \(media.joined(separator: " "))")
             new = media
-        case .insert(let media, _):
+        case .insert(let media, _, _):
             try await record("insert \(media.joined(separator: " "))")
             new = media
         default:

@@ -26,7 +26,7 @@ extension PlaybackSession {
             switch edit.edit {
             case .playNext: queue.insert(edit.items, after: queue.current)
             case .append: queue.insert(edit.items, before: nil)
-            case .insert(_, let place): queue.insert(edit.items, before: place)
+            case .insert(_, let place, _): queue.insert(edit.items, before: place)
             case .move(let ids, let place): queue.move(ids, before: place)
             case .remove(let ids): queue.remove(Set(ids))
             case .clearUpcoming: queue.clearUpcoming()
@@ -111,7 +111,7 @@ extension PlaybackSession {
         case .settings(let ids, let settings):
             try check(settings, of: ids)
             named = ids
-        case .insert(_, let place): named = [place]
+        case .insert(_, let place, _): named = [place]
         case .move(let ids, let place): named = ids + (place.map { [$0] } ?? [])
         case .remove(let ids): named = ids
         }
@@ -128,7 +128,16 @@ extension PlaybackSession {
             scope: .command)
     }
 
+    /// Of items that come in, which begin at their beginning where nothing else is said.
+    static func check(_ settings: QueueItemSettings) throws {
+        try check(settings, of: [QueueItem(id: ItemID(rawValue: ""), source: .url("the new items"))])
+    }
+
     private func check(_ settings: QueueItemSettings, of ids: [ItemID]) throws {
+        try Self.check(settings, of: ids.compactMap { queue.item($0) })
+    }
+
+    private static func check(_ settings: QueueItemSettings, of items: [QueueItem]) throws {
         if let custom = settings.custom, !custom.isEmpty {
             guard custom.utf8.count <= QueueItem.maximumCustomBytes else {
                 throw RouterError(
@@ -140,7 +149,7 @@ extension PlaybackSession {
                     .configuration, "the custom document is no JSON", hint: "Give a JSON document", scope: .item)
             }
         }
-        for item in ids.compactMap({ queue.item($0) }) {
+        for item in items {
             let start = settings.start ?? item.start
             let end = settings.end ?? item.end ?? .zero
             guard start >= .zero, end == .zero || end > start else {

@@ -25,6 +25,8 @@ actor PlaybackSession {
     var tokens: [ItemID: MediaToken] = [:]
     /// Notices that came with items, the newest last.
     var told: [String] = []
+    /// Whether items have a picture, as far as they were looked into.
+    var pictures: [ItemID: Bool] = [:]
     var consecutiveFailures = 0
     var failures = Failures()
     var playLog = PlayLog()
@@ -116,6 +118,7 @@ actor PlaybackSession {
             var member = self.members[index].snapshot()
             member.trim = volumes.trims[index]
             member.volumeLimit = limit(of: index)
+            member.showsPicture = showsPicture(index)
             if !isAlone { member.driftMilliseconds = self.members[index].drift(from: anchor) }
             return member
         }
