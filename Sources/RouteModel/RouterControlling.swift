@@ -23,8 +23,12 @@ public protocol RouterControlling: Sendable {
     /// Throws when no room plays.
     func play(_ request: PlayRequest) async throws -> SessionSnapshot
 
-    /// Applies a command to a session (nil: the only one).
-    func perform(_ command: RemoteCommand, session: SessionID?, origin: CommandOrigin) async throws -> CommandResult
+    /// Applies a command to a session (nil: the only one), as long as it is wanted.
+    ///
+    /// Throws `configuration` for terms that are out of range.
+    func perform(
+        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin, terms: CommandTerms
+    ) async throws -> CommandResult
 
     /// Changes the queue of a session (nil: the only one) and returns it.
     ///
@@ -125,6 +129,13 @@ public protocol RouterControlling: Sendable {
 
 extension RouterControlling {
     public func discover(_ activity: DiscoveryActivity) async {}
+
+    /// Applies a command to a session (nil: the only one), whatever plays there by then.
+    public func perform(
+        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin
+    ) async throws -> CommandResult {
+        try await perform(command, session: session, origin: origin, terms: CommandTerms())
+    }
 
     public func join(session: SessionID?, rooms: [String]) async throws -> SessionSnapshot { throw Self.noMembership }
     public func leave(session: SessionID?, rooms: [String]) async throws -> SessionSnapshot { throw Self.noMembership }

@@ -89,7 +89,9 @@ final class ScriptedPlayers: RouterControlling {
     func explain(_ request: PlayRequest) async throws -> [RouteChoice] { [] }
     func play(_ request: PlayRequest) async throws -> SessionSnapshot { throw RouterError(.unsupported, "no play") }
 
-    func perform(_ command: RemoteCommand, session: SessionID?, origin: CommandOrigin) async throws -> CommandResult {
+    func perform(
+        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin, terms: CommandTerms
+    ) async throws -> CommandResult {
         let outcome = state.withLock { state in
             state.told.append(Told(session: session, command: command, origin: origin))
             return state.outcomes.isEmpty ? nil : state.outcomes.removeFirst()

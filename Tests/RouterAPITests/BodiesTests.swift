@@ -22,4 +22,15 @@ struct BodiesTests {
         #expect(try APIJSON.decode(PlayBody.self, from: sent).request == request)
         #expect(PlayBody(plain).request == plain)
     }
+
+    @Test("C7 a command comes through with the item and the time that it is for")
+    func command() throws {
+        let terms = CommandTerms(expected: ItemID(rawValue: "01A"), within: MediaTime(seconds: 2.5))
+        let sent = try APIJSON.encode(CommandBody(command: .pause, origin: .web, terms: terms))
+        let fields = try APIJSON.decode([String: JSONValue].self, from: sent)
+        #expect(Set(fields.keys) == ["command", "expected", "origin", "within"])
+        #expect(try APIJSON.decode(CommandBody.self, from: sent).terms == terms)
+        let plain = try APIJSON.encode(CommandBody(command: .pause))
+        #expect(try APIJSON.decode(CommandBody.self, from: plain).terms == CommandTerms())
+    }
 }

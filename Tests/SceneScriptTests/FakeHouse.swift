@@ -307,7 +307,9 @@ actor FakeHouse: RouterControlling {
         return session
     }
 
-    func perform(_ command: RemoteCommand, session: SessionID?, origin: CommandOrigin) async throws -> CommandResult {
+    func perform(
+        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin, terms: CommandTerms
+    ) async throws -> CommandResult {
         let words = Self.words(command)
         try await record(words)
         let id = session ?? current.last?.id ?? SessionID(rawValue: "none")

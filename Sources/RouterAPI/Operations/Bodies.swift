@@ -154,14 +154,25 @@ public enum ClientOrigin: String, Codable, Sendable, Hashable, CaseIterable {
     }
 }
 
-public struct CommandBody: Codable, Sendable, Hashable {
+public struct CommandBody: Codable, Sendable, Hashable, RefinedSchema {
     public var command: RemoteCommand
     /// `api` if it is not given.
     public var origin: ClientOrigin?
+    /// As `CommandTerms` has them.
+    public var expected: ItemID?
+    public var within: MediaTime?
 
-    public init(command: RemoteCommand, origin: ClientOrigin? = nil) {
+    public init(command: RemoteCommand, origin: ClientOrigin? = nil, terms: CommandTerms = CommandTerms()) {
         self.command = command
         self.origin = origin
+        expected = terms.expected
+        within = terms.within
+    }
+
+    public var terms: CommandTerms { CommandTerms(expected: expected, within: within) }
+
+    static var refinements: [String: JSONSchema] {
+        ["expected": .string(lengths: 1...128), "within": .number(CommandTerms.seconds)]
     }
 }
 

@@ -77,6 +77,8 @@ actor PlaybackSession {
     var outsideFade: Set<Int> = []
     var watchesQuietHours = false
     var coalescer = CommandCoalescer()
+    /// Commands with a deadline that are being carried out, or have been.
+    var begun: Set<CommandID> = []
     /// Where the first item is to begin, by a seek that came while it was loaded.
     var heldSeek: MediaTime?
     var heldSeeks = 0

@@ -122,7 +122,7 @@ struct APIHandlers: Sendable {
             let body = try call.body(CommandBody.self)
             return try .json(
                 try await router.perform(
-                    body.command, session: call.session, origin: (body.origin ?? .api).origin))
+                    body.command, session: call.session, origin: (body.origin ?? .api).origin, terms: body.terms))
         case .transfer:
             return try .json(
                 try await router.transfer(try call.body(TransferBody.self).request(session: call.session)))
