@@ -197,6 +197,48 @@ public enum QueueEdit: Codable, Sendable, Hashable {
     case failurePolicy(FailurePolicy)
     /// How these items are played, from now on. Not taken back by `undo`.
     case settings([ItemID], QueueItemSettings)
+    /// What items are shown as, in place of what was known of them; those that are in the queue no more are passed over.
+    /// Not taken back by `undo`.
+    case describe([ItemDescription])
+}
+
+/// What an item is shown as.
+public struct ItemDescription: Codable, Sendable, Hashable {
+    public var item: ItemID
+    /// What is left out is filled in from the media itself, once it is looked into.
+    public var metadata: MediaMetadata
+    /// What it was taken from, as `QueueItem.context`; nil leaves that alone.
+    public var context: String?
+
+    public init(item: ItemID, metadata: MediaMetadata, context: String? = nil) {
+        self.item = item
+        self.metadata = metadata
+        self.context = context
+    }
+}
+
+/// What is known of something that is to be played, by whoever asks for it.
+public struct MediaDescription: Codable, Sendable, Hashable {
+    /// The bytes that one may be of as JSON.
+    public static let maximumBytes = 16 * 1024
+    /// That one request may have.
+    public static let maximumCount = 10_000
+
+    public var source: MediaSource
+    /// What is left out is filled in from the media itself, once it is looked into.
+    public var metadata: MediaMetadata
+    /// What it was taken from, as `QueueItem.context`.
+    public var context: String?
+
+    public init(source: MediaSource, metadata: MediaMetadata, context: String? = nil) {
+        self.source = source
+        self.metadata = metadata
+        self.context = context
+    }
+
+    public init(_ item: QueueItem) {
+        self.init(source: item.source, metadata: item.metadata, context: item.context)
+    }
 }
 
 /// What can be said of an item that is in a queue; what is nil stays as it is.

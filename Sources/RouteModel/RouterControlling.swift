@@ -211,13 +211,17 @@ public struct PlayRequest: Codable, Sendable, Hashable {
     /// False: no picture of these is to be shown on receivers (A6); true: it may, also where the place that they come
     /// from says false; nil: as that place says. Their sound always may be heard.
     public var externalPlayback: Bool?
+    /// What some of these are shown as, in place of what their playlist says. Of several for one source each is for one item
+    /// of it, in order.
+    public var descriptions: [MediaDescription]?
 
     public init(
         what: [String], rooms: [String], via: ViaPreference = .auto, volume: VolumePosition? = nil,
         start: MediaTime = .zero, workingDirectory: String = "/", subtitles: SubtitleRequest? = nil, rate: Double = 1,
         repeatMode: RepeatMode = .off, shuffle: Bool = false, context: Bool? = nil, savedQueue: String? = nil,
-        failurePolicy: FailurePolicy? = nil, externalPlayback: Bool? = nil
+        failurePolicy: FailurePolicy? = nil, externalPlayback: Bool? = nil, descriptions: [MediaDescription]? = nil
     ) {
+        self.descriptions = descriptions
         self.externalPlayback = externalPlayback
         self.context = context
         self.savedQueue = savedQueue

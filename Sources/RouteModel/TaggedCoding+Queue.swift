@@ -1,7 +1,7 @@
 extension QueueEdit: TaggedCodable {
     public static let tags = [
         "playNext", "append", "insert", "move", "remove", "clearUpcoming", "clear", "replaceUpcoming", "undo",
-        "failurePolicy", "settings",
+        "failurePolicy", "settings", "describe",
     ]
 
     public init(from decoder: any Decoder) throws {
@@ -27,6 +27,7 @@ extension QueueEdit: TaggedCodable {
         case "failurePolicy": self = .failurePolicy(try fields.decode(FailurePolicy.self, forKey: "policy"))
         case "settings":
             self = .settings(try items(), try fields.decode(QueueItemSettings.self, forKey: "settings"))
+        case "describe": self = .describe(try fields.decode([ItemDescription].self, forKey: "items"))
         default: throw unknownTag(tag, of: Self.self, in: fields)
         }
     }
@@ -63,6 +64,9 @@ extension QueueEdit: TaggedCodable {
             try tag("settings")
             try fields.encode(items, forKey: "items")
             try fields.encode(settings, forKey: "settings")
+        case .describe(let items):
+            try tag("describe")
+            try fields.encode(items, forKey: "items")
         }
     }
 }

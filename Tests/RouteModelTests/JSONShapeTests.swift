@@ -156,6 +156,16 @@ struct JSONShapeTests {
             #"{"settings":{"externalPlayback":false},"type":"replaceUpcoming","what":["a"]}"#)
     }
 
+    @Test("R4 what items are shown as")
+    func descriptions() throws {
+        try expect(
+            QueueEdit.describe([
+                ItemDescription(item: ItemID(rawValue: "01A"), metadata: MediaMetadata(title: "T"), context: "L")
+            ]),
+            #"{"items":[{"context":"L","item":"01A","metadata":{"images":[],"kind":"generic","title":"T"}}],"#
+                + #""type":"describe"}"#)
+    }
+
     @Test("C7 commands and their results")
     func commands() throws {
         try expect(RemoteCommand.play, #"{"type":"play"}"#)

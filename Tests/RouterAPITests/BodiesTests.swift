@@ -11,7 +11,8 @@ struct BodiesTests {
             what: ["a.mp4"], rooms: ["Kitchen"], via: .cast, volume: VolumePosition(0.3), start: MediaTime(seconds: 5),
             workingDirectory: "/m", subtitles: SubtitleRequest(source: .file(path: "/m/a.srt")), rate: 1.5,
             repeatMode: .all, shuffle: true, context: true, savedQueue: "s", failurePolicy: .retry(2),
-            externalPlayback: false)
+            externalPlayback: false,
+            descriptions: [MediaDescription(source: .url("http://h/a"), metadata: MediaMetadata(title: "A"))])
         let plain = PlayRequest(what: [], rooms: [])
         // A field that is added later has to be here too.
         for (field, other) in zip(Mirror(reflecting: request).children, Mirror(reflecting: plain).children) {

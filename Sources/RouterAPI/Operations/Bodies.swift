@@ -29,6 +29,8 @@ public struct PlayBody: Codable, Sendable, Hashable, RefinedSchema {
     public var failurePolicy: FailurePolicy?
     /// False: no picture is to be shown on receivers.
     public var externalPlayback: Bool?
+    /// What some of these are shown as.
+    public var descriptions: [MediaDescription]?
 
     public init(_ request: PlayRequest) {
         what = request.what
@@ -45,6 +47,7 @@ public struct PlayBody: Codable, Sendable, Hashable, RefinedSchema {
         savedQueue = request.savedQueue
         failurePolicy = request.failurePolicy
         externalPlayback = request.externalPlayback
+        descriptions = request.descriptions
     }
 
     public var request: PlayRequest {
@@ -52,7 +55,7 @@ public struct PlayBody: Codable, Sendable, Hashable, RefinedSchema {
             what: what ?? [], rooms: rooms ?? [], via: via ?? .auto, volume: volume, start: start ?? .zero,
             workingDirectory: workingDirectory ?? "/", subtitles: subtitles, rate: rate ?? 1,
             repeatMode: repeatMode ?? .off, shuffle: shuffle ?? false, context: context, savedQueue: savedQueue,
-            failurePolicy: failurePolicy, externalPlayback: externalPlayback)
+            failurePolicy: failurePolicy, externalPlayback: externalPlayback, descriptions: descriptions)
     }
 
     static var refinements: [String: JSONSchema] {

@@ -233,6 +233,16 @@ struct PlayQueue: Sendable {
         if !changed.isEmpty { commit(changed.map(QueueChange.update)) }
     }
 
+    mutating func describe(_ items: [ItemDescription]) {
+        let changed = items.compactMap { description in
+            change(description.item) { item in
+                item.metadata = description.metadata
+                item.context = description.context ?? item.context
+            }
+        }
+        if !changed.isEmpty { commit(changed.map(QueueChange.update)) }
+    }
+
     /// The item as it is then; nil where nothing is changed.
     private mutating func change(_ id: ItemID, _ change: (inout QueueItem) -> Void) -> QueueItem? {
         guard let number = number(id) else { return nil }

@@ -42,6 +42,7 @@ extension PlaybackSession {
                 queue.setFailurePolicy(policy)
                 if policy != .stop { failures.halted = false }
             case .settings(let ids, let settings): queue.apply(settings, to: ids)
+            case .describe(let items): await describe(items)
             }
             if queue.current != before {
                 // What played is gone: what follows it plays, and with nothing to follow it is over.
@@ -92,6 +93,35 @@ extension PlaybackSession {
         return (try? await environment.media.facts(item.source))?.hasVideo ?? false
     }
 
+    /// What is left out is filled in from the media, where that is known to play.
+    private func describe(_ items: [ItemDescription]) async {
+        queue.describe(items)
+        guard let current = queue.current, items.contains(where: { $0.item == current }) else { return }
+        if anchor?.item == current { anchor?.duration = queue.item(current)?.metadata.duration ?? anchor?.duration }
+        jobs.add { [self] in await learnFacts(of: current) }
+    }
+
+    static func check(_ descriptions: [MediaDescription]) throws {
+        guard descriptions.count <= MediaDescription.maximumCount else {
+            throw RouterError(
+                .configuration, "\(descriptions.count) descriptions are too many",
+                hint: "Give at most \(MediaDescription.maximumCount) at a time", scope: .command)
+        }
+        for description in descriptions {
+            let title = description.metadata.title ?? description.source.label
+            guard description.metadata.duration.map({ $0 > .zero }) ?? true else {
+                throw RouterError(
+                    .configuration, "“\(title)” cannot last \(description.metadata.duration?.seconds ?? 0) s",
+                    hint: "Leave the duration out where it is not known", scope: .item)
+            }
+            guard let size = try? JSONEncoder().encode(description).count, size <= MediaDescription.maximumBytes else {
+                throw RouterError(
+                    .configuration, "the description of “\(title.prefix(100))” is too long",
+                    hint: "Keep it under \(MediaDescription.maximumBytes) bytes", scope: .item)
+            }
+        }
+    }
+
     /// How the queue came from this version to what it is.
     func changes(since version: Int) -> QueueChanges {
         let changes = queue.changes(since: version)
@@ -111,6 +141,10 @@ extension PlaybackSession {
         case .settings(let ids, let settings):
             try check(settings, of: ids)
             named = ids
+        case .describe(let items):
+            try Self.check(
+                items.map { MediaDescription(source: .url(""), metadata: $0.metadata, context: $0.context) })
+            named = []
         case .insert(_, let place, _): named = [place]
         case .move(let ids, let place): named = ids + (place.map { [$0] } ?? [])
         case .remove(let ids): named = ids

@@ -294,7 +294,7 @@ extension QueueEdit {
         case .insert(let what, let before, let settings):
             .insert(try change(what), before: before, settings: settings)
         case .replaceUpcoming(let what, let settings): .replaceUpcoming(try change(what), settings: settings)
-        case .move, .remove, .clearUpcoming, .clear, .undo, .failurePolicy, .settings: self
+        case .move, .remove, .clearUpcoming, .clear, .undo, .failurePolicy, .settings, .describe: self
         }
     }
 }
