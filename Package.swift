@@ -180,7 +180,7 @@ let package = Package(
             "ConformanceTests",
             [
                 "TemplateBackend", "CastBackend", "AirPlayBackend", "AirPlay", "Media", "Pacing", "RouterCore",
-                "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers", logging,
+                "RouterStore", "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers", logging,
             ]),
         tests(
             "RouterDaemonTests",

@@ -578,18 +578,6 @@ actor PlaybackSession {
     }
 }
 
-extension PlaybackSession {
-    private func ending(_ reason: StopReason) -> SessionEnding {
-        SessionEnding(
-            session: id, reason: reason,
-            members: members.filter(\.takesPart).map { member in
-                SessionEnding.Member(
-                    route: member.route, name: member.name,
-                    protocol: (member.session?.descriptor.endpoint ?? member.endpoint)?.protocol)
-            })
-    }
-}
-
 extension MediaSource {
     var isStandardInput: Bool { if case .live(let input) = self { input.kind == .standardInput } else { false } }
 }
