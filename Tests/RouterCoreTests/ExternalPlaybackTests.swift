@@ -62,7 +62,9 @@ struct ExternalPlaybackTests {
             }
             #expect(house.cast.opened.isEmpty)
             let den = try #require(await house.session()?.members.first { $0.name == "Den" })
-            #expect(den.protocol == .raop && den.media == .playing)
+            #expect(den.protocol == .raop)
+            #expect(
+                await eventually { await house.session()?.members.first { $0.name == "Den" }?.media == .playing })
         }
     }
 
