@@ -180,13 +180,14 @@ let package = Package(
             "ConformanceTests",
             [
                 "TemplateBackend", "CastBackend", "AirPlayBackend", "AirPlay", "Media", "Pacing", "RouterCore",
-                "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers", logging,
+                "RouterStore", "RouteBackend", "RouteModel", "RouterTestKit", "SimulatedReceivers", logging,
             ]),
         tests(
             "RouterDaemonTests",
             [
                 "RouterDaemon", "RouterAPI", "RouterCore", "RouterStore", "SceneScript", "CastBackend", "RouteBackend",
-                "RouteModel", "RouterTestKit", "SimulatedReceivers", "PeerSupport", logging, nio, nioPosix, nioHTTP,
+                "RouteModel", "Media", "RouterTestKit", "SimulatedReceivers", "PeerSupport", logging, nio, nioPosix,
+                nioHTTP,
             ]),
         tests(
             "RouterCommandsTests",

@@ -10,6 +10,8 @@ public struct MediaConfiguration: Sendable {
     /// The port that receivers fetch from, kept over restarts so that a device's URL stays valid. When it is taken the
     /// next free one above it is used; 0 lets the system choose.
     public var serverPort: Int
+    /// What is said of places that media comes from.
+    public var sources: [SourceRule] = []
     /// The address to listen on; nil for all of the machine's.
     public var bindHost: String?
     /// Connections that the server keeps at one time; more wait in the backlog.

@@ -12,6 +12,7 @@ public actor MediaLibrary: MediaPreparing {
     private static let maximumPictures = 16
 
     let configuration: MediaConfiguration
+    private var sources: [SourceRule]
     let clock: any HostClock
     let logger: Logger
     private let ffmpeg: MediaTool
@@ -49,6 +50,7 @@ public actor MediaLibrary: MediaPreparing {
         images: (any ImageCaching)? = nil
     ) {
         self.configuration = configuration
+        sources = configuration.sources
         self.clock = clock
         self.logger = logger
         ffmpeg = MediaTool(program: configuration.ffmpeg, clock: clock)
@@ -83,13 +85,16 @@ public actor MediaLibrary: MediaPreparing {
 
     // MARK: Items
 
+    /// What is said of places that media comes from, from now on: items that are there already stay as they are.
+    public func setSources(_ rules: [SourceRule]) { sources = rules }
+
     public func expand(_ what: [String], workingDirectory: String) async throws -> ExpandedMedia {
         let ffmpeg = ffmpeg
         let seconds = configuration.probeSeconds
         let looker = TrackLooker(fetcher: HTTPFetcher(clock: clock), seconds: seconds)
         var expander = MediaExpander(
             workingDirectory: workingDirectory, maximumEntries: configuration.maximumEntries,
-            maximumPlaylistBytes: configuration.maximumPlaylistBytes,
+            maximumPlaylistBytes: configuration.maximumPlaylistBytes, rules: sources,
             fetch: { url, limit in
                 // ffmpeg as an HTTP client: it has TLS, redirects and time limits, and keeps them in its own process.
                 let input = ["-v", "level+error", "-nostdin", "-f", "data"] + (try InputArguments.of(.url(url)))

@@ -55,8 +55,14 @@ public struct ExpandedMedia: Sendable, Hashable {
         /// What the playlist said of it, if anything.
         public var metadata: MediaMetadata
         public var context: String?
+        /// Whether its picture may be shown on receivers (A6), where something is said of the place that it comes from.
+        public var externalPlayback: Bool?
 
-        public init(source: MediaSource, metadata: MediaMetadata = MediaMetadata(), context: String? = nil) {
+        public init(
+            source: MediaSource, metadata: MediaMetadata = MediaMetadata(), context: String? = nil,
+            externalPlayback: Bool? = nil
+        ) {
+            self.externalPlayback = externalPlayback
             self.source = source
             self.metadata = metadata
             self.context = context

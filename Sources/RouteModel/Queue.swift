@@ -175,11 +175,12 @@ extension QueueSnapshot: Codable {
 
 /// One change to a queue's order or content.
 public enum QueueEdit: Codable, Sendable, Hashable {
-    /// Files, folders, playlists and URLs after the current item.
-    case playNext([String])
+    /// Files, folders, playlists and URLs after the current item. With settings, here and below, all that comes in by it is
+    /// played as they say.
+    case playNext([String], settings: QueueItemSettings? = nil)
     /// At the end.
-    case append([String])
-    case insert([String], before: ItemID)
+    case append([String], settings: QueueItemSettings? = nil)
+    case insert([String], before: ItemID, settings: QueueItemSettings? = nil)
     /// These items, in this order, before another; nil is the end.
     case move([ItemID], before: ItemID?)
     /// Where the current item is among them, what follows it plays.
@@ -189,13 +190,55 @@ public enum QueueEdit: Codable, Sendable, Hashable {
     /// Everything: what plays is stopped, and the queue is empty.
     case clear
     /// In place of all that is to come.
-    case replaceUpcoming([String])
+    case replaceUpcoming([String], settings: QueueItemSettings? = nil)
     /// Takes back the last change of order or content; the last ten can be, one after the other.
     case undo
     /// What is done from now on with an item that does not play.
     case failurePolicy(FailurePolicy)
     /// How these items are played, from now on. Not taken back by `undo`.
     case settings([ItemID], QueueItemSettings)
+    /// What items are shown as, in place of what was known of them; those that are in the queue no more are passed over.
+    /// Not taken back by `undo`.
+    case describe([ItemDescription])
+}
+
+/// What an item is shown as.
+public struct ItemDescription: Codable, Sendable, Hashable {
+    public var item: ItemID
+    /// What is left out is filled in from the media itself, once it is looked into.
+    public var metadata: MediaMetadata
+    /// What it was taken from, as `QueueItem.context`; nil leaves that alone.
+    public var context: String?
+
+    public init(item: ItemID, metadata: MediaMetadata, context: String? = nil) {
+        self.item = item
+        self.metadata = metadata
+        self.context = context
+    }
+}
+
+/// What is known of something that is to be played, by whoever asks for it.
+public struct MediaDescription: Codable, Sendable, Hashable {
+    /// The bytes that one may be of as JSON.
+    public static let maximumBytes = 16 * 1024
+    /// That one request may have.
+    public static let maximumCount = 10_000
+
+    public var source: MediaSource
+    /// What is left out is filled in from the media itself, once it is looked into.
+    public var metadata: MediaMetadata
+    /// What it was taken from, as `QueueItem.context`.
+    public var context: String?
+
+    public init(source: MediaSource, metadata: MediaMetadata, context: String? = nil) {
+        self.source = source
+        self.metadata = metadata
+        self.context = context
+    }
+
+    public init(_ item: QueueItem) {
+        self.init(source: item.source, metadata: item.metadata, context: item.context)
+    }
 }
 
 /// What can be said of an item that is in a queue; what is nil stays as it is.
@@ -204,6 +247,7 @@ public struct QueueItemSettings: Codable, Sendable, Hashable {
     public var start: MediaTime?
     /// Where in the media to stop; zero is its end.
     public var end: MediaTime?
+    /// False: no picture is to be shown on receivers (A6); true: also where the place that it comes from says false.
     public var externalPlayback: Bool?
     /// A JSON document of at most 16 KiB; the empty text removes it.
     public var custom: String?

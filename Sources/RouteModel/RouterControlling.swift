@@ -23,8 +23,12 @@ public protocol RouterControlling: Sendable {
     /// Throws when no room plays.
     func play(_ request: PlayRequest) async throws -> SessionSnapshot
 
-    /// Applies a command to a session (nil: the only one).
-    func perform(_ command: RemoteCommand, session: SessionID?, origin: CommandOrigin) async throws -> CommandResult
+    /// Applies a command to a session (nil: the only one), as long as it is wanted.
+    ///
+    /// Throws `configuration` for terms that are out of range.
+    func perform(
+        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin, terms: CommandTerms
+    ) async throws -> CommandResult
 
     /// Changes the queue of a session (nil: the only one) and returns it.
     ///
@@ -126,6 +130,13 @@ public protocol RouterControlling: Sendable {
 extension RouterControlling {
     public func discover(_ activity: DiscoveryActivity) async {}
 
+    /// Applies a command to a session (nil: the only one), whatever plays there by then.
+    public func perform(
+        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin
+    ) async throws -> CommandResult {
+        try await perform(command, session: session, origin: origin, terms: CommandTerms())
+    }
+
     public func join(session: SessionID?, rooms: [String]) async throws -> SessionSnapshot { throw Self.noMembership }
     public func leave(session: SessionID?, rooms: [String]) async throws -> SessionSnapshot { throw Self.noMembership }
 
@@ -197,15 +208,20 @@ public struct PlayRequest: Codable, Sendable, Hashable {
     /// Plays this saved queue, in place of `what`.
     public var savedQueue: String?
     public var failurePolicy: FailurePolicy?
-    /// False: no picture of these is to be shown on receivers (A6). Their sound always may be heard.
+    /// False: no picture of these is to be shown on receivers (A6); true: it may, also where the place that they come
+    /// from says false; nil: as that place says. Their sound always may be heard.
     public var externalPlayback: Bool?
+    /// What some of these are shown as, in place of what their playlist says. Of several for one source each is for one item
+    /// of it, in order.
+    public var descriptions: [MediaDescription]?
 
     public init(
         what: [String], rooms: [String], via: ViaPreference = .auto, volume: VolumePosition? = nil,
         start: MediaTime = .zero, workingDirectory: String = "/", subtitles: SubtitleRequest? = nil, rate: Double = 1,
         repeatMode: RepeatMode = .off, shuffle: Bool = false, context: Bool? = nil, savedQueue: String? = nil,
-        failurePolicy: FailurePolicy? = nil, externalPlayback: Bool? = nil
+        failurePolicy: FailurePolicy? = nil, externalPlayback: Bool? = nil, descriptions: [MediaDescription]? = nil
     ) {
+        self.descriptions = descriptions
         self.externalPlayback = externalPlayback
         self.context = context
         self.savedQueue = savedQueue

@@ -77,6 +77,9 @@ public struct SessionMember: Codable, Sendable, Hashable {
     public var adBreak: AdBreakState?
     public var liveWindow: LiveWindow?
     public var video: VideoInfo?
+    /// Whether the picture of the current item is shown there (A6); false: it has one, and only its sound is heard there.
+    /// Nil where the item has no picture, or that is not known, or nothing plays there.
+    public var showsPicture: Bool?
     /// The level of the stream itself, beside the device's.
     public var streamVolume: VolumeState?
     /// What somebody else plays there.
@@ -98,8 +101,9 @@ public struct SessionMember: Codable, Sendable, Hashable {
         tracks: [MediaTrack]? = nil, activeTracks: [Int]? = nil, adBreak: AdBreakState? = nil,
         liveWindow: LiveWindow? = nil, video: VideoInfo? = nil, streamVolume: VolumeState? = nil,
         foreign: String? = nil, proof: PlayingProof? = nil, trim: Double? = nil, volumeLimit: VolumePosition? = nil,
-        room: String? = nil
+        room: String? = nil, showsPicture: Bool? = nil
     ) {
+        self.showsPicture = showsPicture
         self.room = room
         self.trim = trim
         self.volumeLimit = volumeLimit

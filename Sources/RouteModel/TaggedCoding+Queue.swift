@@ -1,27 +1,33 @@
 extension QueueEdit: TaggedCodable {
     public static let tags = [
         "playNext", "append", "insert", "move", "remove", "clearUpcoming", "clear", "replaceUpcoming", "undo",
-        "failurePolicy", "settings",
+        "failurePolicy", "settings", "describe",
     ]
 
     public init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: TaggedKey.self)
         let tag = try fields.decode(String.self, forKey: .type)
         func what() throws -> [String] { try fields.decode([String].self, forKey: "what") }
+        func settings() throws -> QueueItemSettings? {
+            try fields.decodeIfPresent(QueueItemSettings.self, forKey: "settings")
+        }
         func items() throws -> [ItemID] { try fields.decode([ItemID].self, forKey: "items") }
         switch tag {
-        case "playNext": self = .playNext(try what())
-        case "append": self = .append(try what())
-        case "insert": self = .insert(try what(), before: try fields.decode(ItemID.self, forKey: "before"))
+        case "playNext": self = .playNext(try what(), settings: try settings())
+        case "append": self = .append(try what(), settings: try settings())
+        case "insert":
+            self = .insert(
+                try what(), before: try fields.decode(ItemID.self, forKey: "before"), settings: try settings())
         case "move": self = .move(try items(), before: try fields.decodeIfPresent(ItemID.self, forKey: "before"))
         case "remove": self = .remove(try items())
         case "clearUpcoming": self = .clearUpcoming
         case "clear": self = .clear
-        case "replaceUpcoming": self = .replaceUpcoming(try what())
+        case "replaceUpcoming": self = .replaceUpcoming(try what(), settings: try settings())
         case "undo": self = .undo
         case "failurePolicy": self = .failurePolicy(try fields.decode(FailurePolicy.self, forKey: "policy"))
         case "settings":
             self = .settings(try items(), try fields.decode(QueueItemSettings.self, forKey: "settings"))
+        case "describe": self = .describe(try fields.decode([ItemDescription].self, forKey: "items"))
         default: throw unknownTag(tag, of: Self.self, in: fields)
         }
     }
@@ -29,16 +35,16 @@ extension QueueEdit: TaggedCodable {
     public func encode(to encoder: any Encoder) throws {
         var fields = encoder.container(keyedBy: TaggedKey.self)
         func tag(_ name: String) throws { try fields.encode(name, forKey: .type) }
+        func insertion(_ name: String, _ what: [String], _ settings: QueueItemSettings?) throws {
+            try tag(name)
+            try fields.encode(what, forKey: "what")
+            try fields.encodeIfPresent(settings, forKey: "settings")
+        }
         switch self {
-        case .playNext(let what):
-            try tag("playNext")
-            try fields.encode(what, forKey: "what")
-        case .append(let what):
-            try tag("append")
-            try fields.encode(what, forKey: "what")
-        case .insert(let what, let before):
-            try tag("insert")
-            try fields.encode(what, forKey: "what")
+        case .playNext(let what, let settings): try insertion("playNext", what, settings)
+        case .append(let what, let settings): try insertion("append", what, settings)
+        case .insert(let what, let before, let settings):
+            try insertion("insert", what, settings)
             try fields.encode(before, forKey: "before")
         case .move(let items, let before):
             try tag("move")
@@ -49,9 +55,7 @@ extension QueueEdit: TaggedCodable {
             try fields.encode(items, forKey: "items")
         case .clearUpcoming: try tag("clearUpcoming")
         case .clear: try tag("clear")
-        case .replaceUpcoming(let what):
-            try tag("replaceUpcoming")
-            try fields.encode(what, forKey: "what")
+        case .replaceUpcoming(let what, let settings): try insertion("replaceUpcoming", what, settings)
         case .undo: try tag("undo")
         case .failurePolicy(let policy):
             try tag("failurePolicy")
@@ -60,6 +64,9 @@ extension QueueEdit: TaggedCodable {
             try tag("settings")
             try fields.encode(items, forKey: "items")
             try fields.encode(settings, forKey: "settings")
+        case .describe(let items):
+            try tag("describe")
+            try fields.encode(items, forKey: "items")
         }
     }
 }

@@ -6,6 +6,7 @@ import RouteModel
 extension RouterEngine {
     /// The items that a request means. Never empty: throws `mediaNotFound` and the like.
     func items(of request: PlayRequest, telling: Bool = true) async throws -> [QueueItem] {
+        try PlaybackSession.check(request.descriptions ?? [])
         if let name = request.savedQueue {
             guard request.what.isEmpty else {
                 throw RouterError(
@@ -17,7 +18,9 @@ extension RouterEngine {
         var expanded = try await media.expand(request.what, workingDirectory: request.workingDirectory)
         if request.context == true { expanded = await withWhatFollows(expanded, request) }
         if telling { for notice in expanded.notices { tell(notice) } }
-        return items(expanded, subtitles: request.subtitles, externalPlayback: request.externalPlayback)
+        return items(
+            expanded.described(by: request.descriptions ?? []), subtitles: request.subtitles,
+            externalPlayback: request.externalPlayback)
     }
 
     func items(
@@ -26,7 +29,7 @@ extension RouterEngine {
         expanded.entries.map { entry in
             QueueItem(
                 id: newItemID(), source: entry.source, metadata: entry.metadata, context: entry.context,
-                subtitles: subtitles, externalPlayback: externalPlayback)
+                subtitles: subtitles, externalPlayback: externalPlayback ?? entry.externalPlayback)
         }
     }
 
@@ -56,11 +59,14 @@ extension RouterEngine {
         let target = try chosenSession(session)
         var items: [QueueItem] = []
         switch edit {
-        case .playNext(let what), .append(let what), .insert(let what, _), .replaceUpcoming(let what):
+        case .playNext(let what, let settings), .append(let what, let settings), .insert(let what, _, let settings),
+            .replaceUpcoming(let what, let settings):
+            if let settings { try PlaybackSession.check(settings) }
             let expanded = try await media.expand(what, workingDirectory: workingDirectory)
             for notice in expanded.notices { tell(notice) }
             items = self.items(expanded)
-        case .move, .remove, .clearUpcoming, .clear, .undo, .failurePolicy, .settings: break
+            if let settings { for index in items.indices { items[index].take(settings) } }
+        case .move, .remove, .clearUpcoming, .clear, .undo, .failurePolicy, .settings, .describe: break
         }
         return try await target.edit(PlaybackSession.Edit(edit: edit, items: items), ifVersion: version)
     }
@@ -164,5 +170,20 @@ extension RouterEngine {
                 scope: .command)
         }
         return trimmed
+    }
+}
+
+extension ExpandedMedia {
+    /// With what is known of it, in place of what was found.
+    fileprivate func described(by descriptions: [MediaDescription]) -> ExpandedMedia {
+        guard !descriptions.isEmpty else { return self }
+        var left = Dictionary(grouping: descriptions.reversed(), by: \.source)
+        var result = self
+        for index in result.entries.indices {
+            guard let known = left[result.entries[index].source]?.popLast() else { continue }
+            result.entries[index].metadata = known.metadata
+            result.entries[index].context = known.context ?? result.entries[index].context
+        }
+        return result
     }
 }

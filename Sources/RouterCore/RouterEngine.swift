@@ -46,7 +46,7 @@ public actor RouterEngine: RouterControlling {
     let store: any RouterStoring
     let clock: any HostClock
     private let configuration: EngineConfiguration
-    private let jobs = JobOwner()
+    let jobs = JobOwner()
 
     /// Rooms of the configuration file, and what commands made.
     var fileRooms: [Room]
@@ -344,32 +344,6 @@ public actor RouterEngine: RouterControlling {
         sessionsByID[id] = session
     }
 
-    public func perform(
-        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin
-    ) async throws -> CommandResult {
-        if let session, !isRunning(session), snapshots[session]?.connection == .suspended {
-            return try await takeUp(session, by: command)
-        }
-        let target = try chosenSession(session)
-        let command = named(command)
-        if namesGroup(command) { await target.know(storedGroups) }
-        var report = CommandReport(
-            id: .random(), session: target.id, command: command, origin: origin, outcome: .accepted)
-        do {
-            if case .device(let route) = origin {
-                report.outcome = try await target.perform(command, by: route)
-            } else {
-                report.outcome = try await target.perform(command, from: origin)
-            }
-        } catch {
-            report.outcome = .failed(RouterError(wrapping: error))
-            tell(report)
-            throw error
-        }
-        tell(report)
-        return CommandResult(id: report.id, outcome: report.outcome)
-    }
-
     /// As of this instant: what reads a position from one needs no clock.
     public func sessions() async -> [SessionSnapshot] {
         await recallSessions()
@@ -483,6 +457,12 @@ public actor RouterEngine: RouterControlling {
 
     var running: [PlaybackSession] { sessionsByID.keys.sorted().compactMap { sessionsByID[$0] } }
 
+    /// The queue of one that is not taken up yet; nil for any other.
+    func suspendedQueue(of id: SessionID) -> QueueSnapshot? {
+        guard !isRunning(id), let snapshot = snapshots[id], snapshot.connection == .suspended else { return nil }
+        return snapshot.queue
+    }
+
     func isRunning(_ id: SessionID) -> Bool { sessionsByID[id] != nil }
 
     func runningSnapshot(_ id: SessionID) async throws -> SessionSnapshot { try await chosenSession(id).snapshot() }
@@ -543,7 +523,7 @@ public actor RouterEngine: RouterControlling {
         log.append(.rooms(rooms, groups: storedGroups))
     }
 
-    private func tell(_ report: CommandReport) { log.append(.command(report)) }
+    func tell(_ report: CommandReport) { log.append(.command(report)) }
 
     func tell(_ progress: PairingProgress) { log.append(.pairing(progress)) }
 

@@ -31,11 +31,12 @@ struct RouterComposition: Sendable {
             castIdentity: try setup.configuration.cast.policy(pins: StoredCastPins(store: store)), images: setup.images)
         let providers = BackendRegistry.rows.map { $0.make(context) }
         let stated = try Self.statedEndpoints(setup, providers: providers)
+        var mediaConfiguration = MediaConfiguration(
+            ffmpeg: setup.configuration.ffmpeg, ffprobe: setup.configuration.ffprobe,
+            serverPort: setup.configuration.mediaPort)
+        mediaConfiguration.sources = setup.configuration.sources
         let media = MediaLibrary(
-            configuration: MediaConfiguration(
-                ffmpeg: setup.configuration.ffmpeg, ffprobe: setup.configuration.ffprobe,
-                serverPort: setup.configuration.mediaPort),
-            clock: clock, logger: setup.logger, images: setup.imageCache)
+            configuration: mediaConfiguration, clock: clock, logger: setup.logger, images: setup.imageCache)
         self.setup = setup
         self.clock = clock
         self.remotes = remotes
@@ -88,6 +89,7 @@ struct RouterComposition: Sendable {
         let watch = ConfigurationWatch(path: path, mustExist: setup.configurationMustExist, clock: clock)
         await watch.run(known: setup.configuration) { old, new in
             await engine.reconfigure(rooms: new.rooms)
+            await media.setSources(new.sources)
             for notice in new.notices where !old.notices.contains(notice) { await engine.report(notice) }
             let later = new.onlyAtStart(than: old)
             await engine.report(

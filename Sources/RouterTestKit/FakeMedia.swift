@@ -9,6 +9,7 @@ public final class FakeMedia: MediaPreparing {
         var broken: [String: (error: RouterError, times: Int)] = [:]
         var breaks: [String: (seconds: Double, error: RouterError)] = [:]
         var pictures: Set<String> = []
+        var said: [String: Bool] = [:]
         var folders: [String: [String]] = [:]
         var published: [MediaToken] = []
         var withdrawn: [MediaToken] = []
@@ -39,6 +40,9 @@ public final class FakeMedia: MediaPreparing {
 
     /// This file has a picture that moves.
     public func showsVideo(_ path: String) { state.withLock { _ = $0.pictures.insert(path) } }
+
+    /// What the place that it comes from says of its picture.
+    public func says(_ shown: Bool?, ofPictureOf path: String) { state.withLock { $0.said[path] = shown } }
 
     /// A folder of these files.
     public func add(folder: String, of paths: [String]) { state.withLock { $0.folders[folder] = paths } }
@@ -100,7 +104,13 @@ public final class FakeMedia: MediaPreparing {
             }
             return [ExpandedMedia.Entry(source: .file(path: name))]
         }
-        return ExpandedMedia(entries: entries, notices: [])
+        let said = state.withLock { $0.said }
+        return ExpandedMedia(
+            entries: entries.map { entry in
+                var entry = entry
+                entry.externalPlayback = said[name(entry.source)]
+                return entry
+            }, notices: [])
     }
 
     private func name(_ source: MediaSource) -> String {

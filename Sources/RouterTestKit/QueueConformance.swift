@@ -5,9 +5,9 @@ import RouteModel
 ///
 /// Each case plays anew and stops at its end. Cases throw `ConformanceFailure`.
 public struct QueueConformance: Sendable {
-    private let router: any RouterControlling
-    private let rooms: [String]
-    private let tunes: [String]
+    let router: any RouterControlling
+    let rooms: [String]
+    let tunes: [String]
 
     /// - Parameter tunes: four files or more, each of a minute or more.
     public init(_ router: any RouterControlling, rooms: [String], tunes: [String]) {
@@ -24,6 +24,7 @@ public struct QueueConformance: Sendable {
             ),
             ("edits make the order that they say, and are taken back", { try await $0.edits($1) }),
             ("an edit for another version is refused", { try await $0.conflict($1) }),
+            ("of two edits for one version one is made, and the other told", { try await $0.twoEditors($1) }),
             ("changes lead a copy from one version to the next", { try await $0.changes($1) }),
             ("shuffle keeps what plays, and is undone to the order before", { try await $0.shuffle($1) }),
             ("with what plays taken out, what follows it plays", { try await $0.removing($1) }),
@@ -39,16 +40,23 @@ public struct QueueConformance: Sendable {
         guard let entry = Self.table.first(where: { $0.name == name }) else {
             throw ConformanceFailure("there is no case “\(name)”")
         }
+        try await playing { try await entry.body(self, $0) }
+    }
+
+    /// Plays anew, and ends that.
+    ///
+    /// - Parameter ends: false: the case ends it itself.
+    func playing(ends: Bool = true, _ body: (SessionSnapshot) async throws -> Void) async throws {
         let session = try await router.play(
             PlayRequest(what: Array(tunes.prefix(4)), rooms: rooms, workingDirectory: "/"))
         do {
             try check(session.queue.current == session.queue.items.first?.id, "it does not begin with the first item")
-            try await entry.body(self, session)
+            try await body(session)
         } catch {
-            try? await router.end(session: session.id, reason: .stop)
+            if ends { try? await router.end(session: session.id, reason: .stop) }
             throw error
         }
-        try? await router.end(session: session.id, reason: .stop)
+        if ends { try? await router.end(session: session.id, reason: .stop) }
     }
 
     // MARK: Cases
@@ -92,6 +100,42 @@ public struct QueueConformance: Sendable {
             return try check(error.code == .queueConflict, "it was refused as \(error.code.rawValue)")
         }
         throw ConformanceFailure("an edit for an old version was made")
+    }
+
+    private func twoEditors(_ session: SessionSnapshot) async throws {
+        let ids = session.queue.items.map(\.id)
+        let version = try await current(session).queue.version
+        let edits = [QueueEdit.move([ids[3]], before: ids[1]), .remove([ids[2]])]
+        let results = await withTaskGroup(of: (Int, Result<QueueSnapshot, RouterError>).self) { group in
+            for (number, edit) in edits.enumerated() {
+                group.addTask {
+                    do {
+                        return (
+                            number,
+                            .success(
+                                try await router.edit(
+                                    edit, session: session.id, ifVersion: version, workingDirectory: "/"))
+                        )
+                    } catch {
+                        return (number, .failure(RouterError(wrapping: error)))
+                    }
+                }
+            }
+            var results: [Int: Result<QueueSnapshot, RouterError>] = [:]
+            for await (number, result) in group { results[number] = result }
+            return results
+        }
+        guard let won = results.first(where: { (try? $0.value.get()) != nil }), let lost = results[1 - won.key],
+            case .failure(let error) = lost
+        else { throw ConformanceFailure("both were made, or none: \(results)") }
+        try check(error.code == .queueConflict, "the other was refused as \(error.code.rawValue)")
+        let expected = [[ids[0], ids[3], ids[1], ids[2]], [ids[0], ids[1], ids[3]]][won.key]
+        let queue = try await current(session).queue
+        try check(queue.items.map(\.id) == expected && queue.version > version, "the queue is neither")
+        // Made anew for what is there now, it is made.
+        let both = try await router.edit(
+            edits[1 - won.key], session: session.id, ifVersion: queue.version, workingDirectory: "/")
+        try check(both.items.map(\.id) == [ids[0], ids[3], ids[1]], "both together made something else")
     }
 
     private func changes(_ session: SessionSnapshot) async throws {
@@ -151,7 +195,7 @@ public struct QueueConformance: Sendable {
 
     // MARK: -
 
-    private func expect(_ session: SessionSnapshot, _ command: RemoteCommand, current wanted: ItemID) async throws {
+    func expect(_ session: SessionSnapshot, _ command: RemoteCommand, current wanted: ItemID) async throws {
         let outcome = try await router.perform(command, session: session.id, origin: .api).outcome
         try check(!outcome.isError, "\(command) was \(outcome)")
         let now = try await current(session).queue.current
@@ -170,18 +214,18 @@ public struct QueueConformance: Sendable {
         }
     }
 
-    private func edit(_ session: SessionSnapshot, _ edit: QueueEdit) async throws -> QueueSnapshot {
+    func edit(_ session: SessionSnapshot, _ edit: QueueEdit) async throws -> QueueSnapshot {
         try await router.edit(edit, session: session.id, ifVersion: nil, workingDirectory: "/")
     }
 
-    private func current(_ session: SessionSnapshot) async throws -> SessionSnapshot {
+    func current(_ session: SessionSnapshot) async throws -> SessionSnapshot {
         guard let now = await router.sessions().first(where: { $0.id == session.id }) else {
             throw ConformanceFailure("the session is not there any more")
         }
         return now
     }
 
-    private func check(_ isSo: Bool, _ otherwise: @autoclosure () -> String) throws {
+    func check(_ isSo: Bool, _ otherwise: @autoclosure () -> String) throws {
         guard isSo else { throw ConformanceFailure(otherwise()) }
     }
 }

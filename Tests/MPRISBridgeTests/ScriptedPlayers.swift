@@ -89,7 +89,9 @@ final class ScriptedPlayers: RouterControlling {
     func explain(_ request: PlayRequest) async throws -> [RouteChoice] { [] }
     func play(_ request: PlayRequest) async throws -> SessionSnapshot { throw RouterError(.unsupported, "no play") }
 
-    func perform(_ command: RemoteCommand, session: SessionID?, origin: CommandOrigin) async throws -> CommandResult {
+    func perform(
+        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin, terms: CommandTerms
+    ) async throws -> CommandResult {
         let outcome = state.withLock { state in
             state.told.append(Told(session: session, command: command, origin: origin))
             return state.outcomes.isEmpty ? nil : state.outcomes.removeFirst()
@@ -155,13 +157,13 @@ final class ScriptedPlayers: RouterControlling {
             return QueueItem(id: ItemID(rawValue: "new\(number)"), source: .url(name))
         }
         switch edit {
-        case .playNext(let what):
+        case .playNext(let what, _):
             let item = try item(what)
             change(session) { session in
                 let place = session.queue.items.firstIndex { $0.id == session.queue.current } ?? -1
                 session.queue.items.insert(item, at: place + 1)
             }
-        case .append(let what):
+        case .append(let what, _):
             let item = try item(what)
             change(session) { $0.queue.items.append(item) }
         case .remove(let ids): change(session) { $0.queue.items.removeAll { ids.contains($0.id) } }

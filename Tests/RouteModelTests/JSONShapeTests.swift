@@ -137,6 +137,35 @@ struct JSONShapeTests {
                 + #""ownership":"ours","queue":{"current":"01A","items":[],"repeatMode":"off","version":1}}"#)
     }
 
+    @Test("A6 edits that bring something in, with and without settings")
+    func insertions() throws {
+        let settings = QueueItemSettings(externalPlayback: false)
+        let id = ItemID(rawValue: "01A")
+        try expect(QueueEdit.append(["a"]), #"{"type":"append","what":["a"]}"#)
+        try expect(
+            QueueEdit.append(["a"], settings: settings),
+            #"{"settings":{"externalPlayback":false},"type":"append","what":["a"]}"#)
+        try expect(
+            QueueEdit.playNext(["a"], settings: settings),
+            #"{"settings":{"externalPlayback":false},"type":"playNext","what":["a"]}"#)
+        try expect(
+            QueueEdit.insert(["a"], before: id, settings: settings),
+            #"{"before":"01A","settings":{"externalPlayback":false},"type":"insert","what":["a"]}"#)
+        try expect(
+            QueueEdit.replaceUpcoming(["a"], settings: settings),
+            #"{"settings":{"externalPlayback":false},"type":"replaceUpcoming","what":["a"]}"#)
+    }
+
+    @Test("R4 what items are shown as")
+    func descriptions() throws {
+        try expect(
+            QueueEdit.describe([
+                ItemDescription(item: ItemID(rawValue: "01A"), metadata: MediaMetadata(title: "T"), context: "L")
+            ]),
+            #"{"items":[{"context":"L","item":"01A","metadata":{"images":[],"kind":"generic","title":"T"}}],"#
+                + #""type":"describe"}"#)
+    }
+
     @Test("C7 commands and their results")
     func commands() throws {
         try expect(RemoteCommand.play, #"{"type":"play"}"#)

@@ -24,6 +24,16 @@ struct QueueTests {
             (["add", "a.flac", "b/"], QueueEdit.append(["a.flac", "b/"]), nil),
             (["add", "a", "--replace"], .replaceUpcoming(["a"]), nil),
             (["add", "a", "--before", "2"], .insert(["a"], before: id(2)), 1), (["next", "a"], .playNext(["a"]), nil),
+            (["add", "a", "--no-picture"], .append(["a"], settings: QueueItemSettings(externalPlayback: false)), nil),
+            (
+                ["add", "a", "--picture", "--replace"],
+                .replaceUpcoming(["a"], settings: QueueItemSettings(externalPlayback: true)), nil
+            ),
+            (
+                ["add", "a", "--before", "2", "--no-picture"],
+                .insert(["a"], before: id(2), settings: QueueItemSettings(externalPlayback: false)), 1
+            ),
+            (["next", "a", "--picture"], .playNext(["a"], settings: QueueItemSettings(externalPlayback: true)), nil),
             (["move", "3", "--before", "current"], .move([id(3)], before: id(1)), 1),
             (["move", "1-2", "--last"], .move([id(1), id(2)], before: nil), 1),
             (["remove", "ITEM02", "red"], .remove([id(2), id(3)]), 1), (["remove", "last"], .remove([id(3)]), 1),

@@ -35,6 +35,7 @@ final class ScriptedRouter: RouterControlling {
         var command: RemoteCommand
         var session: SessionID?
         var origin: CommandOrigin
+        var terms = CommandTerms()
     }
 
     struct Edited: Equatable {
@@ -88,9 +89,11 @@ final class ScriptedRouter: RouterControlling {
         return try script.played.get()
     }
 
-    func perform(_ command: RemoteCommand, session: SessionID?, origin: CommandOrigin) async throws -> CommandResult {
+    func perform(
+        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin, terms: CommandTerms
+    ) async throws -> CommandResult {
         let outcome: Result<CommandOutcome, RouterError> = state.withLock { state in
-            state.commands.append(Asked(command: command, session: session, origin: origin))
+            state.commands.append(Asked(command: command, session: session, origin: origin, terms: terms))
             if let session, state.script.failing.contains(session) {
                 return .failure(RouterError(.routeUnreachable, "gone", hint: "Look"))
             }

@@ -31,6 +31,47 @@ struct TransportTests {
         #expect(run.output.count == 1 && run.output[0].contains("Kitchen"), "\(run.output)")
     }
 
+    @Test(
+        "C7 --if-item and --within go with the command",
+        arguments: [
+            (["pause", "--if-item", "2"], "ITEM02", nil), (["stop", "--if-item", "current"], "ITEM01", nil),
+            (["next", "--if-item", "Blue", "--within", "1.5"], "ITEM01", 1.5),
+            (["toggle", "--within", "500ms"], nil, 0.5), (["prev", "--within", "10m"], nil, 600),
+            // What is in the queue no more does not play.
+            (["seek", "1:23", "--if-item", "01arz3ndektsv4rrffq69g5fav"], "01ARZ3NDEKTSV4RRFFQ69G5FAV", nil),
+        ] as [([String], String?, Double?)])
+    func terms(_ words: [String], _ item: String?, _ seconds: Double?) async throws {
+        let run = try await VerbRun(words, SampleHouse.script())
+        #expect(run.status == 0, "\(run.errors)")
+        let terms = CommandTerms(
+            expected: item.map(ItemID.init(rawValue:)), within: seconds.map { MediaTime(seconds: $0) })
+        #expect(run.router.commands.map(\.terms) == [terms])
+    }
+
+    @Test("C7 another item, and a time that was too short, are told as such")
+    func termsFailed() async throws {
+        var script = SampleHouse.script()
+        script.outcome = .success(.superseded)
+        let other = try await VerbRun(["pause", "--if-item", "1", "-o", "json"], script)
+        #expect(other.status == 1)
+        #expect(other.errors.contains { $0.contains("commandSuperseded") }, "\(other.errors)")
+        #expect(
+            try await VerbRun(["pause", "--if-item", "1"], script).errors.contains { $0.contains("another item plays") }
+        )
+        script.outcome = .success(.timedOut)
+        let late = try await VerbRun(["pause", "--within", "2"], script)
+        #expect(late.status == 124 && late.errors.contains { $0.contains("could not be begun") })
+        script.outcome = .success(.unverified)
+        let unseen = try await VerbRun(["pause", "--within", "2"], script)
+        #expect(unseen.status == 0)
+        #expect(try await VerbRun(["pause", "--within", "2", "--strict"], script).status == 124)
+        for wrong in [["pause", "--within", "0"], ["pause", "--within", "11m"], ["pause", "--if-item", ""]] {
+            #expect(throws: (any Error).self, "\(wrong)") { try RouterCommand.parseAsRoot(wrong) }
+        }
+        let unknown = try await VerbRun(["pause", "--if-item", "Nothing"], SampleHouse.script())
+        #expect(unknown.status == 3 && unknown.router.commands.isEmpty)
+    }
+
     @Test("a person is told what became of it in a sentence, a program in a document")
     func output() async throws {
         #expect(try await VerbRun(["pause"], SampleHouse.script()).output == ["Paused “Blue” in Kitchen"])

@@ -62,7 +62,86 @@ struct ExternalPlaybackTests {
             }
             #expect(house.cast.opened.isEmpty)
             let den = try #require(await house.session()?.members.first { $0.name == "Den" })
-            #expect(den.protocol == .raop && den.media == .playing)
+            #expect(den.protocol == .raop)
+            #expect(
+                await eventually { await house.session()?.members.first { $0.name == "Den" }?.media == .playing })
+        }
+    }
+
+    @Test(
+        "what a source says holds for what comes from it, and a person's word goes before it", arguments: [true, false])
+    func source(inserted: Bool) async throws {
+        let house = Self.house()
+        house.media.says(false, ofPictureOf: "film.mp4")
+        try await house.live { house in
+            func shown(_ word: Bool?) async throws -> Bool? {
+                guard inserted else {
+                    let request = PlayRequest(what: ["film.mp4"], rooms: ["Den"], externalPlayback: word)
+                    return try await house.engine.play(request).queue.items[0].externalPlayback
+                }
+                let settings = word.map { QueueItemSettings(externalPlayback: $0) }
+                return try await house.engine.edit(
+                    .append(["film.mp4"], settings: settings), session: nil, ifVersion: nil, workingDirectory: "/"
+                ).items.last?.externalPlayback
+            }
+            if inserted { _ = try await house.play(["two"], in: ["Kitchen"]) }
+            #expect(try await shown(nil) == false)
+            #expect(try await shown(true) == true)
+            #expect(try await shown(false) == false)
+            // Without a word it chose the way that shows nothing; the person's word chose the screen.
+            if !inserted { #expect(house.cast.opened.count == 1) }
+        }
+    }
+
+    @Test("what is put into a queue is played as the edit says, in one edit that one undo takes back")
+    func insertedWithSettings() async throws {
+        try await Self.house().live { house in
+            func edit(_ edit: QueueEdit) async throws -> QueueSnapshot {
+                try await house.engine.edit(edit, session: nil, ifVersion: nil, workingDirectory: "/")
+            }
+            let first = try await house.play(["two"], in: ["Kitchen"]).queue
+            let settings = QueueItemSettings(
+                start: MediaTime(seconds: 2), end: MediaTime(seconds: 9), externalPlayback: false, custom: "[1]")
+            let edits: [QueueEdit] = [
+                .playNext(["film.mp4"], settings: settings), .append(["film.mp4"], settings: settings),
+                .insert(["film.mp4"], before: first.items[0].id, settings: settings),
+                .replaceUpcoming(["film.mp4"], settings: settings),
+            ]
+            for change in edits {
+                let before = try #require(await house.session()?.queue)
+                let after = try await edit(change)
+                #expect(after.version == before.version + 1)
+                let known = Set(before.items.map(\.id))
+                let new = after.items.filter { !known.contains($0.id) }
+                #expect(new.count == 1 && new[0].externalPlayback == false && new[0].custom == "[1]")
+                #expect(new[0].start.seconds == 2 && new[0].end?.seconds == 9)
+                #expect(after.items.first { $0.id == first.items[0].id }?.externalPlayback == nil)
+                #expect(try await edit(.undo).items.map(\.id) == before.items.map(\.id))
+            }
+            for wrong in [
+                QueueItemSettings(start: MediaTime(seconds: 9), end: MediaTime(seconds: 2)),
+                QueueItemSettings(custom: "{"), QueueItemSettings(start: MediaTime(seconds: -1)),
+            ] {
+                let error = await #expect(throws: RouterError.self) {
+                    try await edit(.append(["film.mp4"], settings: wrong))
+                }
+                #expect(error?.code == .configuration)
+            }
+            #expect(await house.session()?.queue.items.count == 1)
+        }
+    }
+
+    @Test("each room of a session says whether it shows the picture, or plays the sound alone")
+    func observed() async throws {
+        try await Self.house().live { house in
+            func shown() async -> [String: Bool?] {
+                let members = await house.session()?.members ?? []
+                return Dictionary(members.map { ($0.name, $0.showsPicture) }, uniquingKeysWith: { one, _ in one })
+            }
+            _ = try await house.play(["film.mp4", "two"], in: ["Lounge", "Bath", "Kitchen"])
+            #expect(await eventually { await shown() == ["Lounge": true, "Bath": false, "Kitchen": false] })
+            _ = try await house.engine.perform(.next, session: nil, origin: .cli)
+            #expect(await eventually { await shown() == ["Lounge": nil, "Bath": nil, "Kitchen": nil] })
         }
     }
 

@@ -177,6 +177,60 @@ struct QueueEditTests {
         }
     }
 
+    @Test("what is known of media goes before what its playlist says, in order where one source comes twice")
+    func described() async throws {
+        try await House.twoWithQueues().live { house in
+            func known(_ name: String, _ title: String) -> MediaDescription {
+                MediaDescription(
+                    source: .file(path: name),
+                    metadata: MediaMetadata(title: title, duration: MediaTime(seconds: 7)), context: "List")
+            }
+            let session = try await house.engine.play(
+                PlayRequest(
+                    what: ["one", "two", "one", "three"], rooms: ["Lounge"],
+                    descriptions: [known("one", "First"), known("four", "Nobody"), known("one", "Third")]))
+            let items = session.queue.items
+            #expect(items.map(\.metadata.title) == ["First", nil, "Third", nil])
+            #expect(items.map(\.context) == ["List", nil, "List", nil])
+            let after = try await edit(
+                .describe([
+                    ItemDescription(item: items[1].id, metadata: MediaMetadata(title: "Second", artist: "Who")),
+                    ItemDescription(item: ItemID(rawValue: "gone"), metadata: MediaMetadata(title: "Nobody")),
+                ]), house)
+            #expect(after.items.map(\.metadata.title) == ["First", "Second", "Third", nil])
+            #expect(after.items[1].metadata.artist == "Who" && after.items[1].context == nil)
+            #expect(after.version > session.queue.version)
+            let error = await #expect(throws: RouterError.self) { try await edit(.undo, house) }
+            #expect(error?.code == .unavailable)
+        }
+    }
+
+    @Test("a description that cannot be is refused, and changes nothing")
+    func badDescriptions() async throws {
+        try await House.twoWithQueues().live { house in
+            let queue = try await house.play(["one"], in: ["Lounge"]).queue
+            for metadata in [
+                MediaMetadata(title: String(repeating: "x", count: 16 * 1024)),
+                MediaMetadata(duration: MediaTime(seconds: -1)), MediaMetadata(duration: .zero),
+            ] {
+                let error = await #expect(throws: RouterError.self) {
+                    try await edit(.describe([ItemDescription(item: queue.items[0].id, metadata: metadata)]), house)
+                }
+                #expect(error?.code == .configuration)
+                let description = MediaDescription(source: .file(path: "one"), metadata: metadata)
+                let refused = await #expect(throws: RouterError.self) {
+                    try await house.engine.play(
+                        PlayRequest(what: ["one"], rooms: ["Den"], descriptions: [description]))
+                }
+                #expect(refused?.code == .configuration)
+            }
+            let many = Array(
+                repeating: ItemDescription(item: queue.items[0].id, metadata: MediaMetadata()), count: 10_001)
+            await #expect(throws: RouterError.self) { try await edit(.describe(many), house) }
+            #expect(await house.session()?.queue.items.map(\.metadata.title) == [queue.items[0].metadata.title])
+        }
+    }
+
     // MARK: Failures
 
     private static let broken = RouterError(.mediaUnsupported, "not a sound")

@@ -1,6 +1,7 @@
 import CastBackend
 import Foundation
 import Logging
+import Media
 import RouteBackend
 import RouteModel
 import RouterAPI
@@ -96,6 +97,56 @@ struct ConfigurationReaderTests {
         let error = #expect(throws: RouterError.self) { try read("version: 1\ndaemon:\n  \(line)") }
         #expect(error?.message.hasPrefix(said) == true, "\(error?.message ?? "")")
         #expect(error?.message.contains("spaces in it") == false)
+    }
+
+    @Test("A6 what is said of places that media comes from")
+    func sources() throws {
+        let read = try read(
+            """
+            version: 1
+            sources:
+              - {from: /srv/films/../home/, external_playback: false}
+              - from: ~/Films
+                external_playback: true
+              - {from: "https://feeds.example/show?id=1", external_playback: false}
+            """
+        ).sources
+        #expect(
+            read == [
+                SourceRule(from: "/srv/home", externalPlayback: false),
+                SourceRule(from: NSHomeDirectory() + "/Films", externalPlayback: true),
+                SourceRule(from: "https://feeds.example/show?id=1", externalPlayback: false),
+            ])
+        // A router that runs takes it up.
+        var new = RouterConfiguration()
+        new.sources = read
+        #expect(new.onlyAtStart(than: RouterConfiguration()).isEmpty)
+    }
+
+    @Test(
+        "A6 a source that says nothing, or that is no place, is refused with where it stands",
+        arguments: [
+            ("- {external_playback: false}", "c.yaml:3:5: a source needs a place"),
+            ("- {from: films, external_playback: false}", "c.yaml:3:12: “films” is no absolute path"),
+            ("- {from: ftp://h/x, external_playback: false}", "c.yaml:3:12: “ftp://h/x” is no absolute path"),
+            ("- {from: \"http://\", external_playback: false}", "c.yaml:3:12: “http://” is no absolute path"),
+            ("- {from: /films}", "c.yaml:3:5: nothing is said of the source /films"),
+            ("- {from: /films, external_playback: no}", "c.yaml:3:39: external_playback must be true or false"),
+            ("- {from: /films, externalplayback: false}", "c.yaml:3:20: a source has no key “externalplayback”"),
+            ("- /films", "c.yaml:3:5: a source must be a list of"),
+            ("from: /films", "c.yaml:3:3: sources must be a list"),
+            (
+                "[{from: /a, external_playback: true}, {from: /b/../a, external_playback: false}]",
+                "c.yaml:3:41: two sources are “/a”"
+            ),
+            (
+                "[" + (0...256).map { "{from: /\($0), external_playback: true}" }.joined(separator: ", ") + "]",
+                "c.yaml:3:"
+            ),
+        ])
+    func wrongSources(line: String, said: String) {
+        let error = #expect(throws: RouterError.self) { try read("version: 1\nsources:\n  \(line)") }
+        #expect(error?.message.hasPrefix(said) == true, "\(error?.message ?? "")")
     }
 
     @Test("the sample is read, with and without what stands in comments there")

@@ -1,7 +1,9 @@
 import Foundation
 import Logging
+import Media
 import RouteBackend
 import RouteModel
+import RouterTestKit
 import Synchronization
 import Testing
 
@@ -49,6 +51,32 @@ struct InProcessRouterTests {
         }
         #expect(error.code == .configuration)
         #expect(error.hint?.contains("raop://") == true, "\(error)")
+    }
+
+    @Test("A6 what is said of a source holds from the start, and from the moment that the file says otherwise")
+    func sources() async throws {
+        let folder = FileManager.default.temporaryDirectory.path + "/router-sources-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try Data("x".utf8).write(to: URL(fileURLWithPath: folder + "/film.mp4"))
+        func write(_ shown: Bool) throws {
+            let text = "version: 1\nsources: [{from: \(folder), external_playback: \(shown)}]\n"
+            try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/config.yaml"), options: .atomic)
+        }
+        try write(false)
+        var setup = setup()
+        setup.configuration = try RouterConfiguration.load(path: folder + "/config.yaml", mustExist: true)
+        setup.configurationPath = folder + "/config.yaml"
+        let composition = try RouterComposition(setup)
+        try write(true)
+        try await composition.run { _ in
+            func shown() async -> Bool? {
+                let expanded = try? await composition.media.expand(["film.mp4"], workingDirectory: folder)
+                return expanded?.entries.first?.externalPlayback
+            }
+            #expect(await shown() == false)
+            #expect(await eventually { await shown() == true })
+        }
     }
 
     @Test("what the body throws comes out, after the engine was shut down")

@@ -301,13 +301,20 @@ actor FakeHouse: RouterControlling {
             for place in current[index].queue.items.indices {
                 current[index].queue.items[place].externalPlayback = request.externalPlayback
                 current[index].queue.items[place].subtitles = request.subtitles
+                let source = current[index].queue.items[place].source
+                if let known = request.descriptions?.first(where: { $0.source == source }) {
+                    current[index].queue.items[place].metadata = known.metadata
+                    current[index].queue.items[place].context = known.context
+                }
             }
             session = fresh(current[index])
         }
         return session
     }
 
-    func perform(_ command: RemoteCommand, session: SessionID?, origin: CommandOrigin) async throws -> CommandResult {
+    func perform(
+        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin, terms: CommandTerms
+    ) async throws -> CommandResult {
         let words = Self.words(command)
         try await record(words)
         let id = session ?? current.last?.id ?? SessionID(rawValue: "none")
@@ -344,10 +351,10 @@ actor FakeHouse: RouterControlling {
     ) async throws -> QueueSnapshot {
         let new: [String]
         switch edit {
-        case .append(let media):
+        case .append(let media, _):
             try await record("append \(media.joined(separator: " "))")
             new = media
-        case .insert(let media, _):
+        case .insert(let media, _, _):
             try await record("insert \(media.joined(separator: " "))")
             new = media
         default:
@@ -358,6 +365,17 @@ actor FakeHouse: RouterControlling {
             throw RouterError(.routeNotFound, "no session", scope: .session)
         }
         if case .failurePolicy(let policy) = edit { current[index].queue.failurePolicy = policy }
+        if case .describe(let items) = edit {
+            for description in items {
+                guard let place = current[index].queue.items.firstIndex(where: { $0.id == description.item }) else {
+                    continue
+                }
+                var item = current[index].queue.items[place]
+                item.metadata = description.metadata
+                item.context = description.context ?? item.context
+                current[index].queue.items[place] = item
+            }
+        }
         if case .settings(let ids, let settings) = edit {
             for place in current[index].queue.items.indices where ids.contains(current[index].queue.items[place].id) {
                 var item = current[index].queue.items[place]

@@ -138,6 +138,33 @@ import Testing
         }
     }
 
+    @Test("R4 what a playlist called its items they are called again, also those before and after what played")
+    func titles() async throws {
+        let rig = SceneRig(["Kitchen", "Bath", "Attic"])
+        try await rig.run {
+            let session = try await rig.house.play(
+                PlayRequest(what: ["a.mp3", "b.mp3", "c.mp3"], rooms: ["Kitchen"], workingDirectory: "/m"))
+            let ids = session.queue.items.map(\.id)
+            _ = try await rig.house.edit(
+                .describe(
+                    ids.enumerated().map { number, id in
+                        ItemDescription(
+                            item: id,
+                            metadata: MediaMetadata(
+                                kind: .music, title: "Title \(number)", artist: "Artist \(number)",
+                                duration: MediaTime(seconds: 100 + Double(number))), context: "My list")
+                    }), session: session.id, ifVersion: nil, workingDirectory: "/")
+            _ = try await rig.house.perform(.jump(ids[1]), session: session.id, origin: .cli)
+            let before = try #require(await rig.house.session("Kitchen"))
+            let ended = try await rig.ended(try await rig.start(Self.doorbell))
+            #expect(ended.state == .done && ended.steps[2].detail == nil, "\(ended.steps)")
+            let after = try #require(await rig.house.session("Kitchen"))
+            #expect(after.id != before.id && after.currentItem?.metadata.title == "Title 1")
+            #expect(after.queue.items.map(\.metadata) == before.queue.items.map(\.metadata))
+            #expect(after.queue.items.map(\.context) == ["My list", "My list", "My list"])
+        }
+    }
+
     @Test("R4 repeat and what is done with items that fail are as they were, also where the queue was left alone")
     func modes() async throws {
         let rig = SceneRig(["Kitchen", "Bath", "Attic"])

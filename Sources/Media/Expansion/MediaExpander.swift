@@ -27,17 +27,19 @@ struct MediaExpander {
     private var unnamed = 0
     private var full = false
     private var failure: RouterError?
+    private var rules: SourceRules
     /// Playlists that are being read, outermost first: one inside itself is a ring.
     private var open: [String] = []
 
     init(
-        workingDirectory: String, maximumEntries: Int, maximumPlaylistBytes: Int,
+        workingDirectory: String, maximumEntries: Int, maximumPlaylistBytes: Int, rules: [SourceRule] = [],
         fetch: @escaping @Sendable (String, Int) async throws -> [UInt8],
         look: @escaping @Sendable (String, Int) async throws -> TrackDocument? = { _, _ in nil }
     ) {
         self.workingDirectory = workingDirectory
         self.maximumEntries = maximumEntries
         self.maximumPlaylistBytes = maximumPlaylistBytes
+        self.rules = SourceRules(rules)
         self.fetch = fetch
         self.look = look
     }
@@ -126,7 +128,10 @@ struct MediaExpander {
             full = true
             return
         }
-        entries.append(.init(source: source, metadata: metadata, context: context))
+        entries.append(
+            .init(
+                source: source, metadata: metadata, context: context,
+                externalPlayback: rules.externalPlayback(of: source)))
     }
 
     // MARK: Files and folders
@@ -264,7 +269,11 @@ struct MediaExpander {
                 .mediaNotFound, "the \(kind.name) “\(source.label)” is empty", hint: "Name another one", scope: .item)
         }
         open.append(identity)
-        defer { open.removeLast() }
+        rules.open(source)
+        defer {
+            open.removeLast()
+            rules.close()
+        }
         let title = playlist.title ?? source.label
         let before = entries.count
         let noticesBefore = notices.count

@@ -25,10 +25,11 @@ extension RouterClient: RouterControlling {
     }
 
     public func perform(
-        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin
+        _ command: RemoteCommand, session: SessionID?, origin: CommandOrigin, terms: CommandTerms
     ) async throws -> CommandResult {
         try await call(
-            .performCommand, [path(session)], body: CommandBody(command: command, origin: ClientOrigin(origin)))
+            .performCommand, [path(session)],
+            body: CommandBody(command: command, origin: ClientOrigin(origin), terms: terms))
     }
 
     public func edit(

@@ -29,6 +29,8 @@ public struct PlayBody: Codable, Sendable, Hashable, RefinedSchema {
     public var failurePolicy: FailurePolicy?
     /// False: no picture is to be shown on receivers.
     public var externalPlayback: Bool?
+    /// What some of these are shown as.
+    public var descriptions: [MediaDescription]?
 
     public init(_ request: PlayRequest) {
         what = request.what
@@ -45,6 +47,7 @@ public struct PlayBody: Codable, Sendable, Hashable, RefinedSchema {
         savedQueue = request.savedQueue
         failurePolicy = request.failurePolicy
         externalPlayback = request.externalPlayback
+        descriptions = request.descriptions
     }
 
     public var request: PlayRequest {
@@ -52,7 +55,7 @@ public struct PlayBody: Codable, Sendable, Hashable, RefinedSchema {
             what: what ?? [], rooms: rooms ?? [], via: via ?? .auto, volume: volume, start: start ?? .zero,
             workingDirectory: workingDirectory ?? "/", subtitles: subtitles, rate: rate ?? 1,
             repeatMode: repeatMode ?? .off, shuffle: shuffle ?? false, context: context, savedQueue: savedQueue,
-            failurePolicy: failurePolicy, externalPlayback: externalPlayback)
+            failurePolicy: failurePolicy, externalPlayback: externalPlayback, descriptions: descriptions)
     }
 
     static var refinements: [String: JSONSchema] {
@@ -154,14 +157,25 @@ public enum ClientOrigin: String, Codable, Sendable, Hashable, CaseIterable {
     }
 }
 
-public struct CommandBody: Codable, Sendable, Hashable {
+public struct CommandBody: Codable, Sendable, Hashable, RefinedSchema {
     public var command: RemoteCommand
     /// `api` if it is not given.
     public var origin: ClientOrigin?
+    /// As `CommandTerms` has them.
+    public var expected: ItemID?
+    public var within: MediaTime?
 
-    public init(command: RemoteCommand, origin: ClientOrigin? = nil) {
+    public init(command: RemoteCommand, origin: ClientOrigin? = nil, terms: CommandTerms = CommandTerms()) {
         self.command = command
         self.origin = origin
+        expected = terms.expected
+        within = terms.within
+    }
+
+    public var terms: CommandTerms { CommandTerms(expected: expected, within: within) }
+
+    static var refinements: [String: JSONSchema] {
+        ["expected": .string(lengths: 1...128), "within": .number(CommandTerms.seconds)]
     }
 }
 

@@ -247,26 +247,8 @@ struct TargetFinder {
 }
 
 extension SessionSnapshot {
-    /// Whether there is something to pause, to skip or to turn down.
-    var isActive: Bool {
-        switch connection {
-        case .ended, .failed, .ending: false
-        case .connecting: media != .stopped
-        case .idle, .connected, .suspended: media != .none && media != .stopped
-        }
-    }
-}
-
-extension SessionSnapshot {
     /// Its rooms, each once: one may have several devices.
     var roomNames: [String] { members.map(\.roomName).unique }
-}
-
-extension SessionMember {
-    /// Whether a room's name means it: its own, or that of the room that it is one of several devices of.
-    func isIn(_ room: String) -> Bool {
-        name.lowercased() == room.lowercased() || roomName.lowercased() == room.lowercased()
-    }
 }
 
 extension [String] {

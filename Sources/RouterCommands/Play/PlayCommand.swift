@@ -64,8 +64,7 @@ struct PlayCommand: RouterVerb {
     @Flag(name: .long, help: "Play all but the first item in a random order.")
     var shuffle = false
 
-    @Flag(name: .long, help: "Let only the sound be heard: no picture of these is shown on a receiver.")
-    var noPicture = false
+    @OptionGroup var picture: PictureOptions
 
     @OptionGroup var subtitles: SubtitleOptions
 
@@ -140,7 +139,7 @@ struct PlayCommand: RouterVerb {
             start: start.flatMap(ClockTime.parse) ?? .zero, workingDirectory: folder,
             subtitles: try subtitles.request(workingDirectory: folder), rate: rate, repeatMode: `repeat`,
             shuffle: shuffle, context: withContext ? true : nil, savedQueue: saved, failurePolicy: onFailure,
-            externalPlayback: noPicture ? false : nil)
+            externalPlayback: picture.picture)
     }
 
     private static func isStandardInput(_ what: String) -> Bool { what == "-" || what.hasPrefix("pcm://-") }

@@ -17,25 +17,16 @@ struct QueueEditing {
 
     /// Makes the change to the queue as it was read: a word for an item means what the person saw.
     ///
-    /// - Parameters:
-    ///   - anyVersion: the change means the same, whatever the queue has become meanwhile.
-    ///   - noPicture: what comes in by it shows no picture on receivers.
+    /// - Parameter anyVersion: the change means the same, whatever the queue has become meanwhile.
     func edit(
-        _ edit: QueueEdit, anyVersion: Bool = false, noPicture: Bool = false, _ sentence: (QueueSnapshot) -> String
+        _ edit: QueueEdit, anyVersion: Bool = false, _ sentence: (QueueSnapshot) -> String
     ) async throws -> Int32 {
         let router = context.router
         let session = target.session.id
-        // What is new must be this command's alone.
-        let version = anyVersion && !noPicture ? nil : queue.version
+        let version = anyVersion ? nil : queue.version
         let folder = FileManager.default.currentDirectoryPath
-        let known = noPicture ? Set(queue.items.map(\.id)) : []
         let after = try await context.within("the change") {
-            let after = try await router.edit(edit, session: session, ifVersion: version, workingDirectory: folder)
-            let new = noPicture ? after.items.map(\.id).filter { !known.contains($0) } : []
-            guard !new.isEmpty else { return after }
-            return try await router.edit(
-                .settings(new, QueueItemSettings(externalPlayback: false)), session: session, ifVersion: nil,
-                workingDirectory: folder)
+            try await router.edit(edit, session: session, ifVersion: version, workingDirectory: folder)
         }
         try context.show(after, sentence(after))
         return 0
@@ -77,9 +68,7 @@ struct QueueAddCommand: RouterVerb {
     @Flag(name: .long, help: "Put them in place of all that is to come.")
     var replace = false
 
-    @Flag(name: .long, help: "Let only the sound be heard: no picture of these is shown on a receiver.")
-    var noPicture = false
-
+    @OptionGroup var picture: PictureOptions
     @OptionGroup var target: TargetOptions
     @OptionGroup var options: GlobalOptions
 
@@ -92,12 +81,15 @@ struct QueueAddCommand: RouterVerb {
     func run(_ context: VerbContext) async throws -> Int32 {
         let editing = try await QueueEditing(context, target)
         if replace {
-            return try await editing.edit(.replaceUpcoming(what), anyVersion: true, noPicture: noPicture) {
+            return try await editing.edit(.replaceUpcoming(what, settings: picture.settings), anyVersion: true) {
                 "Put \(editing.added($0)) in place of what was to come"
             }
         }
-        let edit: QueueEdit = try before.map { .insert(what, before: try editing.place.item($0)) } ?? .append(what)
-        return try await editing.edit(edit, anyVersion: before == nil, noPicture: noPicture) {
+        let settings = picture.settings
+        let edit: QueueEdit =
+            try before.map { .insert(what, before: try editing.place.item($0), settings: settings) }
+            ?? .append(what, settings: settings)
+        return try await editing.edit(edit, anyVersion: before == nil) {
             "Added \(editing.added($0)) to the queue of \(editing.target.label)"
         }
     }
@@ -114,9 +106,7 @@ struct QueueNextCommand: RouterVerb {
     @Argument(help: "Files, folders, playlists and URLs.", completion: .file())
     var what: [String]
 
-    @Flag(name: .long, help: "Let only the sound be heard: no picture of these is shown on a receiver.")
-    var noPicture = false
-
+    @OptionGroup var picture: PictureOptions
     @OptionGroup var target: TargetOptions
     @OptionGroup var options: GlobalOptions
 
@@ -127,7 +117,7 @@ struct QueueNextCommand: RouterVerb {
 
     func run(_ context: VerbContext) async throws -> Int32 {
         let editing = try await QueueEditing(context, target)
-        return try await editing.edit(.playNext(what), anyVersion: true, noPicture: noPicture) {
+        return try await editing.edit(.playNext(what, settings: picture.settings), anyVersion: true) {
             "\(editing.added($0)) next in \(editing.target.label)"
         }
     }

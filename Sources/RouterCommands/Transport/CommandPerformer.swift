@@ -36,6 +36,7 @@ struct CommandPerformer {
     let context: VerbContext
     /// What the command is called: “pause”.
     let name: String
+    var terms = TermsOptions.none
 
     /// How long an effect is waited for, unless a person says otherwise.
     static let patience = Duration.seconds(3)
@@ -72,13 +73,15 @@ struct CommandPerformer {
     private func perform(_ command: RemoteCommand, on target: SessionTarget) async throws -> CommandOutcome {
         let session = target.session.id
         let router = context.router
+        let terms = try terms.terms(in: target.session)
         let result = try await context.within(name) {
-            try await router.perform(command, session: session, origin: .cli)
+            try await router.perform(command, session: session, origin: .cli, terms: terms)
         }
         let effect = CommandEffect(command, before: target.session)
         switch result.outcome {
         case .accepted, .unverified:
-            guard !context.options.noWait else { return result.outcome }
+            // With a deadline the router has waited.
+            guard !context.options.noWait, terms.within == nil else { return result.outcome }
             return await isSeen(effect, in: session) ? .succeeded : .unverified
         case .noActionableItem where effect.isSeen(in: target.session) == true:
             // What is wanted is so already.
@@ -124,7 +127,7 @@ struct CommandPerformer {
         var report = PerformedCommand(
             command: name, session: target.session.id, rooms: target.rooms ?? target.session.members.map(\.name),
             outcome: outcome.word, verified: outcome == .succeeded, title: (now ?? target.session).currentItem?.title,
-            state: now?.media ?? .stopped, position: now?.nextPosition, error: outcome.error(name, target.label))
+            state: now?.media ?? .stopped, position: now?.nextPosition, error: outcome.error(name, target.label, terms))
         // One room has a volume of its own; several together have the master.
         let one = target.rooms.flatMap { $0.count == 1 && $0.count < target.session.members.count ? $0.first : nil }
         let member = now?.members.first { $0.name == one }
@@ -165,60 +168,10 @@ struct CommandPerformer {
     private func status(_ reports: [PerformedCommand]) -> Int32 {
         let failed = reports.compactMap(\.error)
         if let first = failed.first {
+            if terms.within != nil, first.code == .timeout, failed.count == reports.count { return ExitStatus.deadline }
             return failed.count < reports.count ? ExitStatus.partial : ExitStatus.of(first, context.options)
         }
         return context.options.strict && reports.contains { !$0.verified } ? ExitStatus.deadline : 0
-    }
-}
-
-/// What a command is to bring about, as a snapshot shows it.
-struct CommandEffect: Sendable {
-    private let command: RemoteCommand
-    private let before: SessionSnapshot
-
-    init(_ command: RemoteCommand, before: SessionSnapshot) {
-        self.command = command
-        self.before = before
-    }
-
-    var isStop: Bool { command == .stop }
-
-    /// Nil where no snapshot can show it.
-    func isSeen(in now: SessionSnapshot) -> Bool? {
-        switch command {
-        case .play: return now.media == .playing
-        case .pause: return now.media == .paused
-        case .toggle: return now.media != before.media && (now.media == .playing || now.media == .paused)
-        case .stop: return !now.isActive
-        case .next, .previous: return now.queue.current != before.queue.current || now.anchor != before.anchor
-        case .jump(let item): return now.queue.current == item
-        case .seek(let time): return isNear(time, now)
-        case .seekBy: return now.anchor != before.anchor
-        case .setVolume(let level, let room): return volumes(room, now).map { $0.allSatisfy { near($0.level, level) } }
-        case .mute(let muted, let room): return volumes(room, now).map { $0.allSatisfy { $0.muted == muted } }
-        case .stepVolume(_, let room): return volumes(room, now) != volumes(room, before)
-        case .shuffle(let on): return (now.queue.original != nil) == on
-        case .toggleShuffle: return (now.queue.original == nil) != (before.queue.original == nil)
-        case .repeatMode(let mode): return now.queue.repeatMode == mode
-        case .trim(let trim, let room):
-            return now.members.first { $0.isIn(room) }?.trim.map { abs($0 - trim) < 0.01 }
-        case .setStreamVolume, .rate, .selectTracks, .skipAd, .fade: return nil
-        }
-    }
-
-    private func isNear(_ time: MediaTime, _ now: SessionSnapshot) -> Bool {
-        guard let position = now.position else { return false }
-        // It may have played on since.
-        return abs(position.seconds - time.seconds) < 3
-    }
-
-    private func near(_ left: VolumePosition, _ right: VolumePosition) -> Bool { abs(left.value - right.value) < 0.02 }
-
-    /// Of the room, or of the session as a whole; nil where none is known.
-    private func volumes(_ room: String?, _ snapshot: SessionSnapshot) -> [VolumeState]? {
-        guard let room else { return snapshot.shownVolume.map { [$0] } }
-        let volumes = snapshot.members.filter { $0.isIn(room) }.compactMap(\.volume)
-        return volumes.isEmpty ? nil : volumes
     }
 }
 
@@ -243,9 +196,18 @@ extension CommandOutcome {
     }
 
     /// What to say where it is one.
-    func error(_ command: String, _ rooms: String) -> RouterError? {
+    func error(_ command: String, _ rooms: String, _ terms: TermsOptions = .none) -> RouterError? {
         switch self {
         case .succeeded, .accepted, .unverified: nil
+        case .superseded where terms.ifItem != nil:
+            RouterError(
+                .commandSuperseded, "another item plays in \(rooms) by now, and nothing was done",
+                hint: "Run “router status” to see what plays", scope: .command)
+        case .timedOut where terms.within != nil:
+            RouterError(
+                .timeout, "“\(command)” could not be begun in \(rooms) in time, and is not done any more",
+                hint: "Run “router status” to see what it is at, or give it longer with --within", scope: .command,
+                retry: .later)
         case .superseded:
             RouterError(
                 .commandSuperseded, "somebody else gave \(rooms) another command meanwhile, and that one stands",
@@ -283,12 +245,4 @@ extension CommandOutcome {
 extension SessionSnapshot {
     /// Where it is in the item, or where it will begin: what is sent now is heard a little later.
     fileprivate var nextPosition: MediaTime? { anchor.map { max($0.time, $0.position(at: now)) } }
-
-    /// What a slider for all rooms shows: the master, or the only room's own.
-    var shownVolume: VolumeState? {
-        if let volume { return volume }
-        let volumes = members.filter { $0.error == nil }.compactMap(\.volume)
-        guard let loudest = volumes.max(by: { $0.level < $1.level }) else { return nil }
-        return VolumeState(level: loudest.level, muted: volumes.allSatisfy(\.muted))
-    }
 }

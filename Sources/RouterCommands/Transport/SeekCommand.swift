@@ -17,6 +17,7 @@ struct SeekCommand: RouterVerb {
     @Argument(help: ArgumentHelp("1:23, +30, -10s or 50%.", valueName: "place"))
     var place: String
 
+    @OptionGroup var terms: TermsOptions
     @OptionGroup var target: TargetOptions
     @OptionGroup var options: GlobalOptions
 
@@ -25,7 +26,7 @@ struct SeekCommand: RouterVerb {
     func run(_ context: VerbContext) async throws -> Int32 {
         let place = try SeekPlace(place)
         let targets = try await TargetFinder(context).sessions(target)
-        return try await CommandPerformer(context: context, name: "seek").perform(
+        return try await CommandPerformer(context: context, name: "seek", terms: terms).perform(
             on: targets, { [try place.command(in: $0.session)] },
             sentence: { report in
                 let at = report.position.map { " at \(ClockTime.format($0))" } ?? ""

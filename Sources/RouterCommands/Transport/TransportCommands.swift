@@ -5,6 +5,7 @@ import RouteModel
 protocol TransportVerb: RouterVerb {
     static var command: RemoteCommand { get }
     var target: TargetOptions { get }
+    var terms: TermsOptions { get }
     /// What to say afterwards.
     func sentence(_ report: PerformedCommand) -> String
 }
@@ -14,7 +15,7 @@ extension TransportVerb {
 
     func run(_ context: VerbContext) async throws -> Int32 {
         let targets = try await TargetFinder(context).sessions(target)
-        return try await CommandPerformer(context: context, name: Self.configuration.commandName ?? "")
+        return try await CommandPerformer(context: context, name: Self.configuration.commandName ?? "", terms: terms)
             .perform(on: targets, { _ in [Self.command] }, sentence: sentence)
     }
 }
@@ -38,6 +39,7 @@ struct PauseCommand: TransportVerb {
             """)
     static let command = RemoteCommand.pause
 
+    @OptionGroup var terms: TermsOptions
     @OptionGroup var target: TargetOptions
     @OptionGroup var options: GlobalOptions
 
@@ -53,6 +55,7 @@ struct ToggleCommand: TransportVerb {
             """)
     static let command = RemoteCommand.toggle
 
+    @OptionGroup var terms: TermsOptions
     @OptionGroup var target: TargetOptions
     @OptionGroup var options: GlobalOptions
 
@@ -74,6 +77,7 @@ struct StopCommand: TransportVerb {
             """)
     static let command = RemoteCommand.stop
 
+    @OptionGroup var terms: TermsOptions
     @OptionGroup var target: TargetOptions
     @OptionGroup var options: GlobalOptions
 
@@ -89,6 +93,7 @@ struct NextCommand: TransportVerb {
             """)
     static let command = RemoteCommand.next
 
+    @OptionGroup var terms: TermsOptions
     @OptionGroup var target: TargetOptions
     @OptionGroup var options: GlobalOptions
 
@@ -106,6 +111,7 @@ struct PreviousCommand: TransportVerb {
             """, aliases: ["previous"])
     static let command = RemoteCommand.previous
 
+    @OptionGroup var terms: TermsOptions
     @OptionGroup var target: TargetOptions
     @OptionGroup var options: GlobalOptions
 

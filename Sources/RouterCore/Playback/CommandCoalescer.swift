@@ -6,9 +6,11 @@ struct CommandCoalescer: Sendable {
     static let windowNanoseconds: Int64 = 150_000_000
 
     /// What takes the place of each other.
-    enum Kind: Sendable, Hashable {
+    indirect enum Kind: Sendable, Hashable {
         case volume(room: String?)
         case seek
+        /// Only while an item plays, or until an instant: such commands take the place of their like alone.
+        case wanted(Kind, expected: ItemID?, timed: Bool)
 
         init?(_ command: RemoteCommand) {
             switch command {

@@ -228,11 +228,16 @@ struct PlayQueue: Sendable {
 
     mutating func apply(_ settings: QueueItemSettings, to ids: [ItemID]) {
         let changed = ids.compactMap { id in
-            change(id) { item in
-                if let start = settings.start { item.start = start }
-                if let end = settings.end { item.end = end > .zero ? end : nil }
-                if let external = settings.externalPlayback { item.externalPlayback = external }
-                if let custom = settings.custom { item.custom = custom.isEmpty ? nil : custom }
+            change(id) { $0.take(settings) }
+        }
+        if !changed.isEmpty { commit(changed.map(QueueChange.update)) }
+    }
+
+    mutating func describe(_ items: [ItemDescription]) {
+        let changed = items.compactMap { description in
+            change(description.item) { item in
+                item.metadata = description.metadata
+                item.context = description.context ?? item.context
             }
         }
         if !changed.isEmpty { commit(changed.map(QueueChange.update)) }
@@ -496,5 +501,14 @@ struct PlayQueue: Sendable {
         original = original.map(moved)
         past = past.map { Order(order: moved($0.order), original: $0.original.map(moved), shuffleSeed: $0.shuffleSeed) }
         present = NumberSet(order, count: table.count)
+    }
+}
+
+extension QueueItem {
+    mutating func take(_ settings: QueueItemSettings) {
+        if let start = settings.start { self.start = start }
+        if let end = settings.end { self.end = end > .zero ? end : nil }
+        if let external = settings.externalPlayback { externalPlayback = external }
+        if let custom = settings.custom { self.custom = custom.isEmpty ? nil : custom }
     }
 }

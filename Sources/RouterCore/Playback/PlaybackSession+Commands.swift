@@ -4,19 +4,27 @@ import RouteModel
 /// What people and programs ask of a session. Commands are done one after the other.
 extension PlaybackSession {
     func perform(_ command: RemoteCommand, from origin: CommandOrigin = .system) async throws -> CommandOutcome {
+        try await perform(command, CommandOrder(origin: origin))
+    }
+
+    func perform(_ command: RemoteCommand, _ order: CommandOrder) async throws -> CommandOutcome {
         guard !ended else { return .noActionableItem }
+        if let outcome = unwanted(order) { return outcome }
         if command == .stop {
             // A stop does not wait behind what it is to stop.
+            begins(order)
             await end(.stop)
             return .succeeded
         }
         let hasPaused = await overruleAnnouncement(by: command)
         guard let kind = CommandCoalescer.Kind(command) else {
-            return try await serially { hasPaused ? .succeeded : try await carryOut(command, from: origin) }
+            return try await serially { hasPaused ? .succeeded : try await carryOut(command, order) }
         }
-        if case .seek(let time) = command, !started { return try await holdSeek(time) }
+        if case .seek(let time) = command, !started, !order.hasTerms { return try await holdSeek(time) }
         let item = queue.current
-        var ticket = coalescer.enter(command, kind, from: origin, at: clock.now())
+        var ticket = coalescer.enter(
+            command, order.hasTerms ? .wanted(kind, expected: order.expected, timed: order.deadline != nil) : kind,
+            from: order.origin, at: clock.now())
         if let until = ticket.until {
             try? await clock.sleep(until: until)
             guard let whole = coalescer.leave(ticket, at: clock.now()) else {
@@ -30,12 +38,33 @@ extension PlaybackSession {
         return try await serially {
             if coalescer.isOvertaken(number), CommandCoalescer.saysWhere(wanted) { return .superseded }
             if kind == .seek, queue.current != item { return .superseded }
-            return try await carryOut(wanted, from: number.origin)
+            var order = order
+            order.origin = number.origin
+            return try await carryOut(wanted, order)
         }
     }
 
-    private func carryOut(_ command: RemoteCommand, from origin: CommandOrigin) async throws -> CommandOutcome {
+    /// What becomes of a command that is wanted no more; nil where it is.
+    private func unwanted(_ order: CommandOrder) -> CommandOutcome? {
+        if let expected = order.expected, expected != queue.current { return .superseded }
+        if let deadline = order.deadline, clock.now() >= deadline { return .timedOut }
+        return nil
+    }
+
+    private func begins(_ order: CommandOrder) {
+        if order.deadline != nil { begun.insert(order.id) }
+    }
+
+    /// Whether a command with a deadline is being carried out, or has been.
+    func hasBegun(_ id: CommandID) -> Bool { begun.contains(id) }
+
+    func forget(_ id: CommandID) { begun.remove(id) }
+
+    private func carryOut(_ command: RemoteCommand, _ order: CommandOrder) async throws -> CommandOutcome {
         guard !ended else { return .noActionableItem }
+        if let outcome = unwanted(order) { return outcome }
+        begins(order)
+        let origin = order.origin
         return switch command {
         case .play: try await resume()
         case .pause: try await pause()

@@ -49,19 +49,23 @@ extension PlaybackSession {
     }
 
     /// Does what a device asks, as far as devices may.
-    func perform(_ command: RemoteCommand, by route: RouteID) async throws -> CommandOutcome {
+    func perform(
+        _ command: RemoteCommand, by route: RouteID, order: CommandOrder = CommandOrder()
+    ) async throws -> CommandOutcome {
         guard let index = members.firstIndex(where: { $0.route == route && $0.takesPart }) else {
             return .deviceNotFound
         }
         let policy = CommandPolicy()
         let origin = CommandOrigin.device(route)
+        var order = order
+        order.origin = origin
         switch policy.ruling(on: command, from: origin, called: members[index].name) {
         case .denied: return .denied
         case .allowed:
             let command = policy.confined(command, to: route)
-            return isEcho(command, of: index) ? .succeeded : try await perform(command, from: origin)
+            return isEcho(command, of: index) ? .succeeded : try await perform(command, order)
         case .instead(let other, let message, let hint):
-            let outcome = try await perform(policy.confined(other, to: route), from: origin)
+            let outcome = try await perform(policy.confined(other, to: route), order)
             await notice(.info, message, hint: hint, member: index)
             return outcome
         }

@@ -26,7 +26,7 @@ extension PlaybackSession {
             switch edit.edit {
             case .playNext: queue.insert(edit.items, after: queue.current)
             case .append: queue.insert(edit.items, before: nil)
-            case .insert(_, let place): queue.insert(edit.items, before: place)
+            case .insert(_, let place, _): queue.insert(edit.items, before: place)
             case .move(let ids, let place): queue.move(ids, before: place)
             case .remove(let ids): queue.remove(Set(ids))
             case .clearUpcoming: queue.clearUpcoming()
@@ -42,6 +42,7 @@ extension PlaybackSession {
                 queue.setFailurePolicy(policy)
                 if policy != .stop { failures.halted = false }
             case .settings(let ids, let settings): queue.apply(settings, to: ids)
+            case .describe(let items): await describe(items)
             }
             if queue.current != before {
                 // What played is gone: what follows it plays, and with nothing to follow it is over.
@@ -92,6 +93,35 @@ extension PlaybackSession {
         return (try? await environment.media.facts(item.source))?.hasVideo ?? false
     }
 
+    /// What is left out is filled in from the media, where that is known to play.
+    private func describe(_ items: [ItemDescription]) async {
+        queue.describe(items)
+        guard let current = queue.current, items.contains(where: { $0.item == current }) else { return }
+        if anchor?.item == current { anchor?.duration = queue.item(current)?.metadata.duration ?? anchor?.duration }
+        jobs.add { [self] in await learnFacts(of: current) }
+    }
+
+    static func check(_ descriptions: [MediaDescription]) throws {
+        guard descriptions.count <= MediaDescription.maximumCount else {
+            throw RouterError(
+                .configuration, "\(descriptions.count) descriptions are too many",
+                hint: "Give at most \(MediaDescription.maximumCount) at a time", scope: .command)
+        }
+        for description in descriptions {
+            let title = description.metadata.title ?? description.source.label
+            guard description.metadata.duration.map({ $0 > .zero }) ?? true else {
+                throw RouterError(
+                    .configuration, "“\(title)” cannot last \(description.metadata.duration?.seconds ?? 0) s",
+                    hint: "Leave the duration out where it is not known", scope: .item)
+            }
+            guard let size = try? JSONEncoder().encode(description).count, size <= MediaDescription.maximumBytes else {
+                throw RouterError(
+                    .configuration, "the description of “\(title.prefix(100))” is too long",
+                    hint: "Keep it under \(MediaDescription.maximumBytes) bytes", scope: .item)
+            }
+        }
+    }
+
     /// How the queue came from this version to what it is.
     func changes(since version: Int) -> QueueChanges {
         let changes = queue.changes(since: version)
@@ -111,7 +141,11 @@ extension PlaybackSession {
         case .settings(let ids, let settings):
             try check(settings, of: ids)
             named = ids
-        case .insert(_, let place): named = [place]
+        case .describe(let items):
+            try Self.check(
+                items.map { MediaDescription(source: .url(""), metadata: $0.metadata, context: $0.context) })
+            named = []
+        case .insert(_, let place, _): named = [place]
         case .move(let ids, let place): named = ids + (place.map { [$0] } ?? [])
         case .remove(let ids): named = ids
         }
@@ -128,7 +162,16 @@ extension PlaybackSession {
             scope: .command)
     }
 
+    /// Of items that come in, which begin at their beginning where nothing else is said.
+    static func check(_ settings: QueueItemSettings) throws {
+        try check(settings, of: [QueueItem(id: ItemID(rawValue: ""), source: .url("the new items"))])
+    }
+
     private func check(_ settings: QueueItemSettings, of ids: [ItemID]) throws {
+        try Self.check(settings, of: ids.compactMap { queue.item($0) })
+    }
+
+    private static func check(_ settings: QueueItemSettings, of items: [QueueItem]) throws {
         if let custom = settings.custom, !custom.isEmpty {
             guard custom.utf8.count <= QueueItem.maximumCustomBytes else {
                 throw RouterError(
@@ -140,7 +183,7 @@ extension PlaybackSession {
                     .configuration, "the custom document is no JSON", hint: "Give a JSON document", scope: .item)
             }
         }
-        for item in ids.compactMap({ queue.item($0) }) {
+        for item in items {
             let start = settings.start ?? item.start
             let end = settings.end ?? item.end ?? .zero
             guard start >= .zero, end == .zero || end > start else {

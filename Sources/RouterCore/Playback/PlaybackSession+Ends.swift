@@ -56,3 +56,16 @@ extension PlaybackSession {
         await publish()
     }
 }
+
+extension PlaybackSession {
+    /// What is kept of it, once it is over.
+    func ending(_ reason: StopReason) -> SessionEnding {
+        SessionEnding(
+            session: id, reason: reason,
+            members: members.filter(\.takesPart).map { member in
+                SessionEnding.Member(
+                    route: member.route, name: member.name,
+                    protocol: (member.session?.descriptor.endpoint ?? member.endpoint)?.protocol)
+            })
+    }
+}

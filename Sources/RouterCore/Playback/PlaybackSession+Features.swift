@@ -107,6 +107,21 @@ extension PlaybackSession {
         }
     }
 
+    /// Whether the picture of what plays is on a room's screen: see `SessionMember.showsPicture`.
+    func showsPicture(_ index: Int) -> Bool? {
+        let member = members[index]
+        guard let current = queue.current, pictures[current] == true, member.phase == .playing, !member.isShared,
+            let session = member.session
+        else { return nil }
+        guard member.pull != nil else { return false }
+        guard member.loaded?.item == current, !member.itemEnded else { return nil }
+        switch session.descriptor.capabilities[.video] {
+        case .available: return true
+        case .unsupported: return false
+        case .unavailable, .unknown: return member.latest.video == nil ? nil : true
+        }
+    }
+
     /// The part of a live stream that every room can be sent to; nil where one has none.
     var liveRange: ClosedRange<MediaTime>? {
         guard alivePush.isEmpty, !alivePull.isEmpty else { return nil }

@@ -319,12 +319,16 @@ extension PlaybackSession {
         try await call(index, session) { try await $0.present(nowPlaying) }
     }
 
+    private static let picturesLimit = 64
+
     /// Tags and length of an item, for the queue's view and the position's end.
     func learnFacts(of id: ItemID) async {
         guard let item = queue.item(id), let facts = try? await environment.media.facts(item.source) else { return }
         var metadata = facts.metadata
         metadata.duration = metadata.duration ?? facts.duration
         queue.enrich(id, metadata)
+        if pictures.count > Self.picturesLimit { pictures = pictures.filter { $0.key == queue.current } }
+        pictures[id] = facts.hasVideo
         if anchor?.item == id, anchor?.duration == nil { anchor?.duration = queue.item(id)?.metadata.duration }
         if !ended { await publish() }
     }

@@ -25,6 +25,8 @@ actor PlaybackSession {
     var tokens: [ItemID: MediaToken] = [:]
     /// Notices that came with items, the newest last.
     var told: [String] = []
+    /// Whether items have a picture, as far as they were looked into.
+    var pictures: [ItemID: Bool] = [:]
     var consecutiveFailures = 0
     var failures = Failures()
     var playLog = PlayLog()
@@ -75,6 +77,8 @@ actor PlaybackSession {
     var outsideFade: Set<Int> = []
     var watchesQuietHours = false
     var coalescer = CommandCoalescer()
+    /// Commands with a deadline that are being carried out, or have been.
+    var begun: Set<CommandID> = []
     /// Where the first item is to begin, by a seek that came while it was loaded.
     var heldSeek: MediaTime?
     var heldSeeks = 0
@@ -116,6 +120,7 @@ actor PlaybackSession {
             var member = self.members[index].snapshot()
             member.trim = volumes.trims[index]
             member.volumeLimit = limit(of: index)
+            member.showsPicture = showsPicture(index)
             if !isAlone { member.driftMilliseconds = self.members[index].drift(from: anchor) }
             return member
         }
@@ -571,18 +576,6 @@ actor PlaybackSession {
         jobs.finish()
         for waiting in awaitingEnd { waiting.resume() }
         awaitingEnd = []
-    }
-}
-
-extension PlaybackSession {
-    private func ending(_ reason: StopReason) -> SessionEnding {
-        SessionEnding(
-            session: id, reason: reason,
-            members: members.filter(\.takesPart).map { member in
-                SessionEnding.Member(
-                    route: member.route, name: member.name,
-                    protocol: (member.session?.descriptor.endpoint ?? member.endpoint)?.protocol)
-            })
     }
 }
 

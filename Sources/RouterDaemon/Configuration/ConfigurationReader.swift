@@ -24,7 +24,7 @@ struct ConfigurationReader {
         guard let root, root.null == nil || root.mapping != nil else { return result }
         let fields = try mapping(
             root, "the configuration",
-            ["version", "name", "default_room", "media", "cast", "daemon", "hint", "devices", "rooms"])
+            ["version", "name", "default_room", "media", "cast", "daemon", "hint", "devices", "rooms", "sources"])
         guard let version = fields["version"] else {
             throw error(root, "the configuration has no version", hint: "Begin the file with “version: 1”")
         }
@@ -45,6 +45,7 @@ struct ConfigurationReader {
             result.rooms = try nodes.map { try room($0) }
             try refuseTwins(zip(result.rooms, nodes))
         }
+        if let sources = fields["sources"] { result.sources = try self.sources(sources) }
         return result
     }
 

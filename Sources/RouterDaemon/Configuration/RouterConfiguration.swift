@@ -1,4 +1,5 @@
 import Foundation
+import Media
 import RouteBackend
 import RouteModel
 import SceneScript
@@ -17,6 +18,8 @@ public struct RouterConfiguration: Sendable, Equatable {
     /// What is said when the first device is found, once; empty says nothing, nil what the router says by itself.
     public var firstRunHint: String?
     public var rooms: [Room] = []
+    /// What is said of places that media comes from.
+    public var sources: [SourceRule] = []
     /// Where commands play that name no room.
     public var defaultRoom: String?
     /// What the person should know of the file itself.

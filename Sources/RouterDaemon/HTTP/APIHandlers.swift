@@ -122,7 +122,7 @@ struct APIHandlers: Sendable {
             let body = try call.body(CommandBody.self)
             return try .json(
                 try await router.perform(
-                    body.command, session: call.session, origin: (body.origin ?? .api).origin))
+                    body.command, session: call.session, origin: (body.origin ?? .api).origin, terms: body.terms))
         case .transfer:
             return try .json(
                 try await router.transfer(try call.body(TransferBody.self).request(session: call.session)))
@@ -290,11 +290,12 @@ extension QueueEdit {
     /// With other names of what comes in.
     fileprivate func naming(_ change: ([String]) throws -> [String]) rethrows -> QueueEdit {
         switch self {
-        case .playNext(let what): .playNext(try change(what))
-        case .append(let what): .append(try change(what))
-        case .insert(let what, let before): .insert(try change(what), before: before)
-        case .replaceUpcoming(let what): .replaceUpcoming(try change(what))
-        case .move, .remove, .clearUpcoming, .clear, .undo, .failurePolicy, .settings: self
+        case .playNext(let what, let settings): .playNext(try change(what), settings: settings)
+        case .append(let what, let settings): .append(try change(what), settings: settings)
+        case .insert(let what, let before, let settings):
+            .insert(try change(what), before: before, settings: settings)
+        case .replaceUpcoming(let what, let settings): .replaceUpcoming(try change(what), settings: settings)
+        case .move, .remove, .clearUpcoming, .clear, .undo, .failurePolicy, .settings, .describe: self
         }
     }
 }

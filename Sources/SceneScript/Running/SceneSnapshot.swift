@@ -145,6 +145,7 @@ struct SceneRestoring: Sendable {
             return now.id
         }
         var sources: [String] = []
+        var descriptions: [MediaDescription] = []
         var index = 0
         for (number, entry) in before.queue.items.enumerated() {
             guard let source = entry.source.text else {
@@ -153,6 +154,8 @@ struct SceneRestoring: Sendable {
             }
             if number <= before.queue.items.firstIndex(where: { $0.id == item }) ?? 0 { index = sources.count }
             sources.append(source)
+            // Of what a list named, the list is not read again.
+            descriptions.append(MediaDescription(entry))
         }
         guard !sources.isEmpty else { return nil }
         let current = before.currentItem
@@ -161,7 +164,7 @@ struct SceneRestoring: Sendable {
             PlayRequest(
                 what: sources, rooms: Self.names(before), start: position ?? .zero, subtitles: current?.subtitles,
                 rate: rate, repeatMode: before.queue.repeatMode, failurePolicy: before.queue.failurePolicy,
-                externalPlayback: current?.externalPlayback), from: index)
+                externalPlayback: current?.externalPlayback, descriptions: descriptions), from: index)
         try await restoreItems(before.queue, in: session, losses: &losses)
         if before.queue.original != nil { losses.append("the order without shuffle is not known any more") }
         return session.id
@@ -172,6 +175,7 @@ struct SceneRestoring: Sendable {
         _ before: QueueSnapshot, in session: SessionSnapshot, losses: inout [String]
     ) async throws {
         var edits: [QueueItemSettings: [ItemID]] = [:]
+        var descriptions: [ItemDescription] = []
         var rest = before.items[...]
         for new in session.queue.items {
             // What is not there any more was left out.
@@ -179,6 +183,9 @@ struct SceneRestoring: Sendable {
             let old = rest[place]
             rest = rest[rest.index(after: place)...]
             if old.subtitles != new.subtitles { losses.append("the subtitles of \(old.title) are not as they were") }
+            if old.metadata != new.metadata || old.context != new.context {
+                descriptions.append(ItemDescription(item: new.id, metadata: old.metadata, context: old.context))
+            }
             let isShown = old.externalPlayback ?? true
             let settings = QueueItemSettings(
                 start: old.start == new.start || old.start == .zero ? nil : old.start,
@@ -186,6 +193,10 @@ struct SceneRestoring: Sendable {
                 externalPlayback: isShown == new.externalPlayback ?? true ? nil : isShown,
                 custom: old.custom == new.custom ? nil : old.custom)
             if settings != QueueItemSettings() { edits[settings, default: []].append(new.id) }
+        }
+        if !descriptions.isEmpty {
+            _ = try await router.edit(
+                .describe(descriptions), session: session.id, ifVersion: nil, workingDirectory: "/")
         }
         for (settings, items) in edits {
             _ = try await router.edit(

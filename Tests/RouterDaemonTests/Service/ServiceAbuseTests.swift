@@ -134,6 +134,11 @@ struct ServiceAbuseTests {
             ("POST", "/api/v1/sessions", #"{"what": ["http://h"], "what": ["http://h"]}"#, 400),
             ("POST", "/api/v1/sessions", #"{"what": ["http://h"], "volume": "1"}"#, 400),
             ("POST", "/api/v1/sessions/current/commands", #"{"command": {"type": "explode"}}"#, 400),
+            ("POST", "/api/v1/sessions/current/commands", #"{"command": {"type": "pause"}, "within": 0}"#, 400),
+            ("POST", "/api/v1/sessions/current/commands", #"{"command": {"type": "pause"}, "within": 601}"#, 400),
+            ("POST", "/api/v1/sessions/current/commands", #"{"command": {"type": "pause"}, "within": "2"}"#, 400),
+            ("POST", "/api/v1/sessions/current/commands", #"{"command": {"type": "pause"}, "expected": ""}"#, 400),
+            ("POST", "/api/v1/sessions/current/commands", #"{"command": {"type": "pause"}, "expected": 7}"#, 400),
             ("POST", "/api/v1/sessions/current/commands", #"{"command": {"type": "play"}}"#, 404),
             ("DELETE", "/api/v1/sessions/current/members", nil, 400),
         ] as [(String, String, String?, Int)])

@@ -54,6 +54,23 @@ struct ServiceControlTests {
         }
     }
 
+    @Test("C7 a command goes with the item and the time that it is for")
+    func terms() async throws {
+        let house = try ServiceHouse()
+        try await house.live { reached in
+            let client = reached.client
+            let ids = try await client.play(play(["/one", "/two"], in: ["Den"])).queue.items.map(\.id)
+            func pause(for item: ItemID) async throws -> CommandOutcome {
+                let terms = CommandTerms(expected: item, within: MediaTime(seconds: 20))
+                return try await client.perform(.pause, session: nil, origin: .api, terms: terms).outcome
+            }
+            #expect(try await pause(for: ids[1]) == .superseded)
+            #expect(await client.sessions().first?.media == .playing)
+            #expect(try await pause(for: ids[0]) == .succeeded)
+            #expect(await client.sessions().first?.media == .paused)
+        }
+    }
+
     @Test("C21 errors of the engine come back as they were thrown")
     func errors() async throws {
         let house = try ServiceHouse()
