@@ -78,6 +78,7 @@ public struct RoomBody: Codable, Sendable, Hashable, RefinedSchema {
     public var volumeLimit: VolumePosition?
     public var offsetMilliseconds: Int?
     public var quietHours: QuietHours?
+    public var startVolume: StartVolume?
 
     public init(_ room: Room) {
         name = room.name
@@ -87,12 +88,13 @@ public struct RoomBody: Codable, Sendable, Hashable, RefinedSchema {
         volumeLimit = room.volumeLimit
         offsetMilliseconds = room.offsetMilliseconds
         quietHours = room.quietHours
+        startVolume = room.startVolume
     }
 
     public var room: Room {
         Room(
             name: name, aliases: aliases ?? [], devices: devices, via: via ?? .auto, volumeLimit: volumeLimit,
-            offsetMilliseconds: offsetMilliseconds ?? 0, quietHours: quietHours)
+            offsetMilliseconds: offsetMilliseconds ?? 0, quietHours: quietHours, startVolume: startVolume)
     }
 
     static var refinements: [String: JSONSchema] {

@@ -26,6 +26,7 @@ struct Member: Sendable {
     var room: String
     var volumeLimit: VolumePosition?
     var quietHours: QuietHours?
+    var startVolume = StartVolume.preserve
     var offsetNanoseconds: Int64
     var candidates: [RouteChoice.Candidate]
     var phase: Phase = .waiting
@@ -102,6 +103,7 @@ struct Member: Sendable {
         self.room = room.name
         volumeLimit = room.volumeLimit
         quietHours = room.quietHours
+        startVolume = room.startVolume ?? .preserve
         offsetNanoseconds = Int64(room.offsetMilliseconds) * 1_000_000
         candidates = choice.candidates.filter(\.usable)
     }

@@ -158,7 +158,7 @@ extension PlaybackSession {
             let level = limited(members[index].volume?.level ?? VolumePosition(1.0 / 3), index)
             volumeTargets[index] = VolumeState(level: level, muted: muted)
         }
-        return try await writeVolumes()
+        return try await writeVolumes(isSetting: false)
     }
 
     func setTrim(_ trim: Double, room: String) async throws -> CommandOutcome {
@@ -197,7 +197,11 @@ extension PlaybackSession {
 
     /// Tells each room its target. Throws where none took it; the others are told of. `accepted` where none of those that
     /// took it says how loud it is.
-    func writeVolumes(isFade: Bool = false) async throws -> CommandOutcome {
+    ///
+    /// - Parameters:
+    ///   - isFade: it is a step of one.
+    ///   - isSetting: a person wants these levels, and not only something else of them.
+    func writeVolumes(isFade: Bool = false, isSetting: Bool = true) async throws -> CommandOutcome {
         let targets = volumeTargets
         volumeTargets = [:]
         guard !targets.isEmpty else { return .succeeded }
@@ -218,6 +222,7 @@ extension PlaybackSession {
                     failure = failure ?? error
                 } else {
                     changed += 1
+                    if isSetting, let target = targets[index] { await rememberLast(target.level, of: index) }
                     if members[index].session?.descriptor.volume.readback != VolumeDescriptor.Readback.none {
                         outcome = .succeeded
                     }
@@ -308,6 +313,7 @@ extension PlaybackSession {
         let before = members[index].volume
         // While it was away the others may have been turned up or down without it.
         let left = members[index].volumeIsOld ? volumes.level(of: index, limit: limit(of: index)) : nil
+        let wasAway = members[index].volumeIsOld
         members[index].volumeIsOld = false
         let isApart = left.map { abs($0.value - volume.level.value) > step + 1e-9 } ?? false
         guard before != volume || volumes.trims[index] == nil || isApart else { return }
@@ -319,6 +325,9 @@ extension PlaybackSession {
         }
         guard started else { return }
         try? await environment.store.saveVolume(volume, of: members[index].route)
+        if let before, before.level != volume.level, !wasAway {
+            await rememberLast(limited(volume.level, index), of: index)
+        }
         await keepLimit(index)
     }
 
@@ -405,87 +414,5 @@ extension PlaybackSession {
             if members[index].volume != before { changed = true }
         }
         if changed { await publish() }
-    }
-
-    // MARK: At the start
-
-    /// After a restart: the master and the trims as they were written. What a device tells that is otherwise was turned
-    /// there meanwhile.
-    func takeVolumes(_ record: SessionRecord) async {
-        let written = Dictionary(record.members.map { ($0.route, $0) }, uniquingKeysWith: { first, _ in first })
-        var trims: [Int: Double] = [:]
-        for index in members.indices {
-            guard let member = written[members[index].route], let volume = member.volume, let trim = member.trim else {
-                continue
-            }
-            members[index].volume = volume
-            trims[index] = trim
-        }
-        guard let master = record.master else { return }
-        volumes = GroupVolume(master: master, trims: trims, silenced: record.silencedMaster)
-        // The record is written now and then, and each volume as it is set.
-        for index in trims.keys.sorted() {
-            guard let last = try? await environment.store.volume(of: members[index].route),
-                last != members[index].volume
-            else { continue }
-            members[index].volume = last
-            let known = volumes.level(of: index, limit: limit(of: index))
-            if known.map({ abs($0.value - last.level.value) > 1e-6 }) ?? true { volumes.set(last.level, of: index) }
-        }
-    }
-
-    /// After a restart: a device that does not say how loud it is is as loud as it was last told to be.
-    func recallVolumes() async {
-        for index in members.indices where members[index].alive && members[index].volumeCanBeSet {
-            guard volumes.trims[index] == nil, members[index].latest.volume == nil else { continue }
-            var known = members[index].volume
-            if known == nil { known = try? await environment.store.volume(of: members[index].route) }
-            guard let known else { continue }
-            members[index].volume = known
-            volumes.set(known.level, of: index)
-        }
-        watchQuietHours()
-    }
-
-    /// Never touches a volume unasked where the device reports one; where it reports none, sends the remembered one or
-    /// a third, since nobody could know what it is.
-    ///
-    /// - Parameters:
-    ///   - asked: whether the volume that was asked for at the start is this room's too.
-    ///   - isBack: it was lost, and its device may have forgotten what it was told: as loud as it was, and as silent.
-    func settleVolume(_ index: Int, asked: Bool = true, isBack: Bool = false) async {
-        guard let session = members[index].session, members[index].volumeCanBeSet else { return }
-        var target: VolumeState?
-        let wantedVolume = asked ? wantedVolume : nil
-        if let wanted = wantedVolume {
-            let level = VolumePosition(wanted.value * (members[index].startTrim ?? 1))
-            volumes.set(level, of: index)
-            target = VolumeState(level: limited(level, index))
-        } else if session.descriptor.volume.readback == .none || members[index].latest.volume == nil {
-            if await current(of: session)?.volume == nil {
-                let stored = try? await environment.store.volume(of: members[index].route)
-                let remembered = isBack ? members[index].volume ?? (stored ?? nil) : stored ?? nil
-                let level = limited(remembered?.level ?? VolumePosition(1.0 / 3), index)
-                target = VolumeState(level: level, muted: isBack && remembered?.muted ?? false)
-                volumes.set(level, of: index)
-            }
-        }
-        // Its news may not have been taken up yet, and who steps it at once is to find it.
-        var reported = members[index].latest.volume
-        if reported == nil { reported = await current(of: session)?.volume }
-        if let reported, target == nil, members[index].volume == nil || members[index].volumeIsOld {
-            await heardVolume(reported, of: index)
-        }
-        if let limit = limit(of: index), target == nil, let reported = members[index].volume ?? reported,
-            reported.level > limit
-        {
-            target = VolumeState(level: limit, muted: reported.muted)
-        }
-        watchQuietHours()
-        guard let target else { return }
-        if let error = await write(target, to: index) {
-            await notice(
-                .warning, "\(members[index].name): the volume could not be set (\(error.message))", member: index)
-        }
     }
 }
