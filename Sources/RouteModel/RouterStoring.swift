@@ -102,6 +102,8 @@ public struct SessionRecord: Codable, Sendable, Hashable {
     public var master: Double?
     /// While `master` is 0: the last one that was not.
     public var silencedMaster: Double?
+    /// True: a change on a device moves the master.
+    public var volumesLinked: Bool?
     /// What was played before the current item, the latest last.
     public var played: [ItemID]?
 

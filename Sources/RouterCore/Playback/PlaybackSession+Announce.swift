@@ -167,7 +167,8 @@ extension PlaybackSession {
     private static func overrules(_ command: RemoteCommand) -> Bool {
         switch command {
         case .play, .pause, .toggle, .stop, .next, .previous, .seek, .seekBy, .rate, .jump, .selectTracks, .skipAd: true
-        case .setVolume, .stepVolume, .mute, .setStreamVolume, .shuffle, .toggleShuffle, .repeatMode, .trim, .fade:
+        case .setVolume, .stepVolume, .mute, .setStreamVolume, .shuffle, .toggleShuffle, .repeatMode, .trim,
+            .linkVolumes, .fade:
             false
         }
     }

@@ -8,6 +8,7 @@ extension PlaybackSession {
     /// The master and the trims as they were written. What a device tells that is otherwise was turned
     /// there meanwhile.
     func takeVolumes(_ record: SessionRecord) async {
+        volumesLinked = record.volumesLinked ?? false
         let written = Dictionary(record.members.map { ($0.route, $0) }, uniquingKeysWith: { first, _ in first })
         var trims: [Int: Double] = [:]
         for index in members.indices {

@@ -87,6 +87,10 @@ extension PlaybackSession {
         await tellFixed(wanted)
         let room = part(room)
         if room == nil { return try await setMaster(level, in: able, from: origin) }
+        if let index = turned(able, by: origin) {
+            let allowed = await stepped(level, above: members[index].volume?.level, from: origin, index)
+            return try await setLinked(allowed, by: index)
+        }
         let targets = isGroup(room) ? levels(level, of: able) : [:]
         for index in able {
             let wanted = targets[index] ?? level
@@ -110,6 +114,10 @@ extension PlaybackSession {
         let room = part(room)
         if room == nil {
             return try await setMaster(VolumePosition(volumes.master + step), in: known, from: origin)
+        }
+        if let index = turned(known, by: origin), let now = members[index].volume?.level {
+            let allowed = await stepped(VolumePosition(now.value + step), above: now, from: origin, index)
+            return try await setLinked(allowed, by: index)
         }
         let level = loudness(of: known).map { VolumePosition($0 + step) }
         let targets = isGroup(room) ? level.map { levels($0, of: known) } ?? [:] : [:]
@@ -199,9 +207,9 @@ extension PlaybackSession {
     /// took it says how loud it is.
     ///
     /// - Parameters:
-    ///   - isFade: it is a step of one.
+    ///   - sparesClips: what is announced keeps its own volume, which only a person changes.
     ///   - isSetting: a person wants these levels, and not only something else of them.
-    func writeVolumes(isFade: Bool = false, isSetting: Bool = true) async throws -> CommandOutcome {
+    func writeVolumes(sparesClips: Bool = false, isSetting: Bool = true) async throws -> CommandOutcome {
         let targets = volumeTargets
         volumeTargets = [:]
         guard !targets.isEmpty else { return .succeeded }
@@ -212,8 +220,7 @@ extension PlaybackSession {
             for (index, target) in targets {
                 if members[index].isLent {
                     announcement?.volumes[index] = target
-                    // What is announced has a volume of its own, which only a person changes.
-                    if isFade, announcement?.ownVolume ?? false { continue }
+                    if sparesClips, announcement?.ownVolume ?? false { continue }
                 }
                 group.addTask { (index, await self.write(target, to: index)) }
             }
@@ -321,7 +328,12 @@ extension PlaybackSession {
         if members[index].isLent { announcement?.volumes[index] = volume }
         if before?.level != volume.level || volumes.trims[index] == nil || isApart {
             if started, before != nil, before != volume { outsideFade.insert(index) }
-            volumes.set(volume.level, of: index)
+            let isTurn = started && before != nil && !wasAway && !members[index].echo.mayBeAnswer
+            if isTurn, isLinked(index) {
+                moveLinked(by: index, to: volume.level)
+            } else {
+                volumes.set(volume.level, of: index)
+            }
         }
         guard started else { return }
         try? await environment.store.saveVolume(volume, of: members[index].route)
