@@ -139,6 +139,8 @@ struct ConfigurationReaderTests {
                 "preserve", "last", "40 %", "40 %", "40 %", "at most 40 %", "at most 40 %", "40 %",
             ])
         #expect(try read("version: 1\nrooms: [{ name: A, devices: [A] }]").rooms[0].startVolume == nil)
+        let curved = "version: 1\nrooms: [{ name: A, devices: [A], volume_curve: decibel 50 taper 2 }]"
+        #expect(try read(curved).rooms[0].volumeCurve == .decibel(range: 50, taper: 2))
     }
 
     @Test(
@@ -152,6 +154,9 @@ struct ConfigurationReaderTests {
             ("start_volume: ~", "c.yaml:5:19: “~” is no form", "Write preserve"),
             ("start_volume: [40]", "c.yaml:5:19: start_volume must be text", "quotes"),
             ("start_volume: { cap: 40 }", "c.yaml:5:19: start_volume must be text", "quotes"),
+            ("volume_curve: decible 50", "c.yaml:5:19: “decible 50” is no form", "Did you mean “decibel”?"),
+            ("volume_curve: table 0 50 50", "c.yaml:5:19: the volume curve “table 0 50 50” is out of", "each higher"),
+            ("volume_curve: [0, 50, 100]", "c.yaml:5:19: volume_curve must be text", "quotes"),
             ("start_volum: 40", "c.yaml:5:5: a room has no key “start_volum”", "Did you mean “start_volume”?"),
         ])
     func wrongStartVolume(line: String, said: String, hint: String) {

@@ -15,6 +15,7 @@ struct RoomStoreTests {
             volumeLimit: VolumePosition(0.5), offsetMilliseconds: -20, stored: true)
         kitchen.quietHours = try QuietHours("22:00-07:00 at 30 %")
         kitchen.startVolume = .cap(VolumePosition(0.25))
+        kitchen.volumeCurve = .table([0, 0.05, 1])
         let group = RoomGroup(name: "Down", rooms: ["Küche", "TV"], trims: ["TV": 0.5])
         do {
             let store = try RouterStore(path: folder.file)

@@ -24,11 +24,18 @@ struct RoomOptions: ParsableArguments {
     var startVolume: String?
 
     @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "How its slider becomes the device's: linear, \"decibel 50 taper 2\" or \"table 0 5 20 50 100\".",
+            valueName: "curve"))
+    var volumeCurve: String?
+
+    @Option(
         name: .long, help: ArgumentHelp("Heard so much later than others, -5000ms to 5000ms.", valueName: "20ms"))
     var offset: String?
 
     var isEmpty: Bool {
-        alias.isEmpty && [volumeLimit, quietHours, startVolume, offset].allSatisfy { $0 == nil }
+        alias.isEmpty && [volumeLimit, quietHours, startVolume, volumeCurve, offset].allSatisfy { $0 == nil }
     }
 
     func validate() throws {
@@ -49,6 +56,7 @@ struct RoomOptions: ParsableArguments {
         if let volumeLimit { room.volumeLimit = try Self.value(volumeLimit, Self.limit) }
         if let quietHours { room.quietHours = try Self.value(quietHours) { try QuietHours($0) } }
         if let startVolume { room.startVolume = try Self.value(startVolume) { try StartVolume($0) } }
+        if let volumeCurve { room.volumeCurve = try Self.value(volumeCurve) { try VolumeCurve($0) } }
         if let offset { room.offsetMilliseconds = try Self.value(offset, Self.milliseconds) ?? 0 }
     }
 

@@ -92,6 +92,7 @@ extension Room: ListDisplayable {
         case .set(let level)?: lines.append("begins at \(level.percent) %")
         case .cap(let level)?: lines.append("begins at \(level.percent) % at most")
         }
+        if let volumeCurve { lines.append("volume curve \(volumeCurve)") }
         if offsetMilliseconds != 0 {
             lines.append("heard \(abs(offsetMilliseconds)) ms \(offsetMilliseconds > 0 ? "later" : "earlier")")
         }

@@ -23,7 +23,8 @@ struct RoomsSetCommand: RouterVerb {
     func validate() throws {
         guard !wanted.isEmpty else {
             throw ValidationError(
-                "Say what to change: --alias, --volume-limit, --quiet-hours, --start-volume or --offset.")
+                "Say what to change: --alias, --volume-limit, --quiet-hours, --start-volume, --volume-curve or --offset."
+            )
         }
     }
 

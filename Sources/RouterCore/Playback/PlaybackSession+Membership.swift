@@ -132,6 +132,7 @@ extension PlaybackSession {
                 members[index].volumeLimit = room.volumeLimit
                 members[index].quietHours = room.quietHours
                 members[index].startVolume = room.startVolume ?? .preserve
+                bend(index, by: room.volumeCurve ?? .linear)
                 let offset = Int64(room.offsetMilliseconds) * 1_000_000
                 guard members[index].offsetNanoseconds != offset else { continue }
                 members[index].offsetNanoseconds = offset

@@ -59,8 +59,9 @@ extension PlaybackSession {
         let start = isBack ? .preserve : members[index].startVolume
         // Its news may not have been taken up yet, and who steps it at once is to find it.
         let isSilent = session.descriptor.volume.readback == .none
-        var reported = isSilent ? nil : members[index].latest.volume
-        if reported == nil { reported = await current(of: session)?.volume }
+        var reading = isSilent ? nil : members[index].latest.volume
+        if reading == nil { reading = await current(of: session)?.volume }
+        let reported = reading.map(members[index].shownVolume)
         if let wanted {
             let level = VolumePosition(wanted.value * (members[index].startTrim ?? 1))
             volumes.set(level, of: index)
@@ -78,8 +79,8 @@ extension PlaybackSession {
             target = VolumeState(level: level, muted: isBack && remembered?.muted ?? false)
             volumes.set(level, of: index)
         }
-        if let reported, target == nil, members[index].volume == nil || members[index].volumeIsOld {
-            await heardVolume(reported, of: index)
+        if let reading, target == nil, members[index].volume == nil || members[index].volumeIsOld {
+            await heardVolume(reading, of: index)
         }
         if target == nil, let known = members[index].volume ?? reported {
             if case .cap(let most) = start, known.level > most {

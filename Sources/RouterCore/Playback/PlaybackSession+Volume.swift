@@ -251,10 +251,11 @@ extension PlaybackSession {
         }
         let generation = members[index].generation
         members[index].volumeIsOld = false
-        members[index].echo.writes(volume, after: members[index].volume)
+        let told = members[index].deviceVolume(volume)
+        members[index].echo.writes(told, after: members[index].volume.map(members[index].deviceVolume))
         var failure: RouterError?
         do {
-            try await call(index, session) { try await $0.setVolume(volume) }
+            try await call(index, session) { try await $0.setVolume(told) }
         } catch {
             failure = RouterError(wrapping: error)
         }
@@ -306,17 +307,30 @@ extension PlaybackSession {
 
     // MARK: What devices say
 
+    /// The room's curve is another one from now on: its device is as loud as it was, and another position shows that.
+    func bend(_ index: Int, by curve: VolumeCurve) {
+        guard members[index].volumeCurve != curve else { return }
+        let device = members[index].volume.map(members[index].deviceVolume)
+        members[index].volumeCurve = curve
+        guard let shown = device.map(members[index].shownVolume) else { return }
+        members[index].volume = shown
+        if volumes.trims[index] != nil { volumes.set(shown.level, of: index) }
+    }
+
     /// A device says how loud it is: back what it was told, or that somebody turned it there.
-    func heardVolume(_ volume: VolumeState, of index: Int) async {
+    ///
+    /// - Parameter reading: in the device's own levels.
+    func heardVolume(_ reading: VolumeState, of index: Int) async {
         let step = members[index].session?.descriptor.volume.step ?? 0.01
-        switch members[index].echo.judge(volume, step: step, at: clock.now()) {
+        switch members[index].echo.judge(reading, step: step, at: clock.now()) {
         case .echo: return
         // The write that is under way, or the end of its grace, looks again.
         case .wait(nil): return lookAgain(index, at: clock.now() + VolumeEcho.graceNanoseconds)
         case .wait(let instant?): return lookAgain(index, at: instant)
         case .foreign: break
         }
-        guard !isOfClip(volume, step: step, in: index) else { return }
+        guard !isOfClip(reading, step: step, in: index) else { return }
+        let volume = members[index].shownVolume(reading)
         let before = members[index].volume
         // While it was away the others may have been turned up or down without it.
         let left = members[index].volumeIsOld ? volumes.level(of: index, limit: limit(of: index)) : nil
@@ -354,10 +368,10 @@ extension PlaybackSession {
 
     private func heardLater(_ index: Int, generation: Int) async {
         guard !ended, members[index].generation == generation,
-            members[index].alive || members[index].isLent, let volume = members[index].latest.volume,
-            volume != members[index].volume
+            members[index].alive || members[index].isLent, let reading = members[index].latest.volume,
+            members[index].shownVolume(reading) != members[index].volume
         else { return }
-        await heardVolume(volume, of: index)
+        await heardVolume(reading, of: index)
         await publish()
     }
 

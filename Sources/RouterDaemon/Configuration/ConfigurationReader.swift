@@ -92,7 +92,9 @@ struct ConfigurationReader {
 
     private func room(_ node: Node) throws -> Room {
         let keys = [
-            "name", "devices", "aliases", "prefer", "via", "volume_limit", "quiet_hours", "start_volume", "offset",
+            "name", "devices", "aliases", "prefer", "via", "volume_limit", "quiet_hours", "start_volume",
+            "volume_curve",
+            "offset",
         ]
         let fields = try mapping(node, "a room", keys)
         guard let nameNode = fields["name"] else { throw error(node, "a room needs a name", hint: "Add “name: …”") }
@@ -119,6 +121,7 @@ struct ConfigurationReader {
             room.volumeLimit = VolumePosition(percent: Double(try integer(limit, "volume_limit", in: 0...100)))
         }
         room.quietHours = try fields["quiet_hours"].map { try written($0, "quiet_hours", QuietHours.init) }
+        room.volumeCurve = try fields["volume_curve"].map { try written($0, "volume_curve", VolumeCurve.init) }
         room.startVolume = try fields["start_volume"].map { try written($0, "start_volume", StartVolume.init) }
         if let offset = fields["offset"] { room.offsetMilliseconds = try milliseconds(offset) }
         return room
