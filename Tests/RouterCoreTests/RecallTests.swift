@@ -12,13 +12,9 @@ struct RecallTests {
         of first: @escaping @Sendable (House) async throws -> Void, house make: (InMemoryStore) -> House,
         then next: @escaping @Sendable (House) async throws -> Void
     ) async throws {
-        let store = InMemoryStore()
-        let crashed = make(store)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await crashed.engine.run() }
+        try await House.afterACrash(of: make) { crashed, store in
             try await first(crashed)
             try await make(store).live { try await next($0) }
-            group.cancelAll()
         }
     }
 
