@@ -61,8 +61,12 @@ struct ExternalPlaybackTests {
                 _ = try await moved
             }
             #expect(house.cast.opened.isEmpty)
-            let den = try #require(await house.session()?.members.first { $0.name == "Den" })
-            #expect(den.protocol == .raop && den.media == .playing)
+            // The device's own word comes a moment after it has been begun.
+            #expect(
+                await eventually {
+                    let den = await house.session()?.members.first { $0.name == "Den" }
+                    return den?.protocol == .raop && den?.media == .playing
+                })
         }
     }
 
