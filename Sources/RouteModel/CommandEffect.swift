@@ -29,6 +29,7 @@ public struct CommandEffect: Sendable {
         case .repeatMode(let mode): return now.queue.repeatMode == mode
         case .trim(let trim, let room):
             return now.members.first { $0.isIn(room) }?.trim.map { abs($0 - trim) < 0.01 }
+        case .linkVolumes(let on): return (now.volumesLinked ?? false) == on
         case .setStreamVolume, .rate, .selectTracks, .skipAd, .fade: return nil
         }
     }

@@ -22,14 +22,20 @@ public struct MediaMetadata: Codable, Sendable, Hashable {
     public var releaseDate: String?
     public var duration: MediaTime?
     public var images: [MediaImage]
+    /// Whether it is not for every ear; nil where its source says nothing of that.
+    public var isExplicit: Bool?
+    /// What is spoken or sung, as a BCP 47 tag.
+    public var language: String?
 
     public init(
         kind: Kind = .generic, title: String? = nil, subtitle: String? = nil, artist: String? = nil,
         album: String? = nil, albumArtist: String? = nil, composer: String? = nil, genre: String? = nil,
         studio: String? = nil, seriesTitle: String? = nil, season: Int? = nil, episode: Int? = nil,
         trackNumber: Int? = nil, discNumber: Int? = nil, releaseDate: String? = nil, duration: MediaTime? = nil,
-        images: [MediaImage] = []
+        images: [MediaImage] = [], isExplicit: Bool? = nil, language: String? = nil
     ) {
+        self.isExplicit = isExplicit
+        self.language = language
         self.kind = kind
         self.title = title
         self.subtitle = subtitle
@@ -69,6 +75,8 @@ public struct MediaMetadata: Codable, Sendable, Hashable {
         result.releaseDate = releaseDate ?? other.releaseDate
         result.duration = duration ?? other.duration
         result.images = images.isEmpty ? other.images : images
+        result.isExplicit = isExplicit ?? other.isExplicit
+        result.language = language ?? other.language
         return result
     }
 }

@@ -29,6 +29,9 @@ public enum RemoteCommand: Codable, Sendable, Hashable {
     case skipAd
     /// How loud one room is to be against the loudest, 0 to 1 (`model.md` section 6); the master stays.
     case trim(Double, room: String)
+    /// Whether a volume that is changed on a device moves the master, and the other rooms with it, in place of that room's
+    /// trim (`model.md` section 6). It is the session's, as long as that lasts.
+    case linkVolumes(Bool)
     /// Brings a volume (nil: the master of all rooms) to a level evenly over a time, at most an hour. A volume that is
     /// set meanwhile ends it.
     case fade(to: VolumePosition, over: MediaTime, room: String?)

@@ -54,15 +54,22 @@ public struct Room: Codable, Sendable, Hashable {
     /// The routes it stands for now; empty while none of its devices is there.
     public var routes: [RouteID]
     public var quietHours: QuietHours?
+    /// How loud it is when something begins to play there; nil is `preserve`.
+    public var startVolume: StartVolume?
+    /// How the room's slider becomes what its devices take; nil is `linear`. `airplay` is a protocol's, and no room's.
+    public var volumeCurve: VolumeCurve?
     /// Made by a command and kept in the store; one of the configuration file is not, and only the file changes it.
     public var stored: Bool?
 
     public init(
         name: String, aliases: [String] = [], devices: [String] = [], via: ViaPreference = .auto,
         volumeLimit: VolumePosition? = nil, offsetMilliseconds: Int = 0, configured: Bool = false,
-        routes: [RouteID] = [], quietHours: QuietHours? = nil, stored: Bool? = nil
+        routes: [RouteID] = [], quietHours: QuietHours? = nil, startVolume: StartVolume? = nil,
+        volumeCurve: VolumeCurve? = nil, stored: Bool? = nil
     ) {
         self.quietHours = quietHours
+        self.startVolume = startVolume
+        self.volumeCurve = volumeCurve
         self.stored = stored
         self.name = name
         self.aliases = aliases

@@ -55,8 +55,13 @@ public protocol RouterStoring: Sendable {
     func learn(_ fact: String, value: String, endpoint: EndpointID, firmware: String?) async throws
     func learnt(endpoint: EndpointID, firmware: String?) async throws -> [String: String]
 
+    /// How loud it was last known to be, or told to be.
     func volume(of route: RouteID) async throws -> VolumeState?
     func saveVolume(_ volume: VolumeState, of route: RouteID) async throws
+    /// What a person last set it to, by us or on the device while we played there; not what quiet hours, an announcement
+    /// or fading out made of it.
+    func lastLevel(of route: RouteID) async throws -> VolumePosition?
+    func saveLastLevel(_ level: VolumePosition, of route: RouteID) async throws
 
     /// Rooms that commands made, by name.
     func rooms() async throws -> [Room]
@@ -97,6 +102,8 @@ public struct SessionRecord: Codable, Sendable, Hashable {
     public var master: Double?
     /// While `master` is 0: the last one that was not.
     public var silencedMaster: Double?
+    /// True: a change on a device moves the master.
+    public var volumesLinked: Bool?
     /// What was played before the current item, the latest last.
     public var played: [ItemID]?
 

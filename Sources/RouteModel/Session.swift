@@ -162,6 +162,8 @@ public struct SessionSnapshot: Codable, Sendable, Hashable, Identifiable {
     public var error: RouterError?
     /// The master of all rooms, which a group's slider shows; nil where no room has a volume that can be set.
     public var volume: VolumeState?
+    /// True: a volume that is changed on a device moves the master, and not that room's trim.
+    public var volumesLinked: Bool?
     /// What is announced there now, over what plays.
     public var announcement: String?
     /// What a station says that it plays now, over the current item's own metadata; nil where it says nothing.

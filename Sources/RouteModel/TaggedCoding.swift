@@ -29,7 +29,7 @@ extension RemoteCommand: TaggedCodable {
     public static let tags = [
         "play", "pause", "toggle", "stop", "next", "previous", "seek", "seekBy", "setVolume", "stepVolume", "mute",
         "setStreamVolume", "rate", "jump", "shuffle", "toggleShuffle", "repeat", "selectTracks", "skipAd", "trim",
-        "fade",
+        "linkVolumes", "fade",
     ]
 
     public init(from decoder: any Decoder) throws {
@@ -70,6 +70,7 @@ extension RemoteCommand: TaggedCodable {
         case "trim":
             self = .trim(
                 try fields.decode(Double.self, forKey: "trim"), room: try fields.decode(String.self, forKey: "room"))
+        case "linkVolumes": self = .linkVolumes(try fields.decode(Bool.self, forKey: "on"))
         case "fade":
             self = .fade(
                 to: try fields.decode(VolumePosition.self, forKey: "to"),
@@ -132,6 +133,9 @@ extension RemoteCommand: TaggedCodable {
             try tag("trim")
             try fields.encode(trim, forKey: "trim")
             try fields.encode(room, forKey: "room")
+        case .linkVolumes(let on):
+            try tag("linkVolumes")
+            try fields.encode(on, forKey: "on")
         case .fade(let level, let time, let room):
             try tag("fade")
             try fields.encode(level, forKey: "to")

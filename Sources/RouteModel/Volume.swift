@@ -27,30 +27,6 @@ public struct Decibels: Codable, Sendable, Hashable, Comparable {
     public static func < (left: Decibels, right: Decibels) -> Bool { left.value < right.value }
 }
 
-/// How a slider's position becomes what a device takes. Every curve has an inverse.
-public enum VolumeCurve: String, Codable, Sendable, Hashable, CaseIterable {
-    /// The device takes 0 to 1 itself.
-    case linear
-    /// The AirPlay number: position p > 0 is −30 + 30·p, mute is −144. It is a slider position in decibel clothes: the
-    /// receiver applies its own curve after it, so it is never converted by 10^(dB/20) (`model.md` section 6).
-    case airplay
-
-    public func deviceValue(_ position: VolumePosition, muted: Bool = false) -> Double {
-        switch self {
-        case .linear: muted ? 0 : position.value
-        case .airplay: muted || position.value == 0 ? -144 : -30 + 30 * position.value
-        }
-    }
-
-    public func position(deviceValue: Double) -> (position: VolumePosition, muted: Bool) {
-        switch self {
-        case .linear: (VolumePosition(deviceValue), false)
-        case .airplay:
-            deviceValue <= -144 ? (VolumePosition(0), true) : (VolumePosition((deviceValue + 30) / 30), false)
-        }
-    }
-}
-
 /// What can be done with the volume of a route.
 public struct VolumeDescriptor: Codable, Sendable, Hashable {
     public enum Handling: String, Codable, Sendable, Hashable, CaseIterable { case adjustable, fixed, masterOnly }

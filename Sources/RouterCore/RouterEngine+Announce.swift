@@ -414,13 +414,17 @@ extension RouterEngine {
         if session.descriptor.volume.handling == .adjustable {
             let limit = member.limit(atMinute: environment.localMinute())
             let remembered = try? await environment.store.volume(of: member.route)
-            let known = first?.volume ?? (remembered ?? nil)
+            let reported = first?.volume.map(member.shownVolume)
+            let known = reported ?? (remembered ?? nil)
             // Where nobody can know how loud it is, it is told, as at the start of a session.
             let wanted =
-                volume ?? (first?.volume == nil ? known?.level ?? VolumePosition(1.0 / 3) : nil)
-                ?? limit.flatMap { most in (first?.volume?.level).flatMap { $0 > most ? most : nil } }
-            target = wanted.map { level in VolumeState(level: limit.map { min($0, level) } ?? level) }
-            if volume != nil { before = known }
+                volume ?? (reported == nil ? known?.level ?? VolumePosition(1.0 / 3) : nil)
+                ?? limit.flatMap { most in (reported?.level).flatMap { $0 > most ? most : nil } }
+            // From here on in the device's own levels.
+            target = wanted.map { level in
+                member.deviceVolume(VolumeState(level: limit.map { min($0, level) } ?? level))
+            }
+            if volume != nil { before = first?.volume ?? known.map(member.deviceVolume) }
         }
         let (cut, cutting) = AsyncStream.makeStream(of: Void.self)
         return OpenedRoom(

@@ -127,11 +127,12 @@ extension RouterEngine {
                     protocol: member.endpoint?.protocol, connection: .suspended,
                     media: record.playing ? .playing : .paused, volume: member.volume, trim: member.trim)
             }
-            result.append(
-                SessionSnapshot(
-                    id: record.session, connection: .suspended, media: record.playing ? .playing : .paused,
-                    members: members, queue: queue, anchor: anchor.item == item?.id ? anchor : nil,
-                    volume: record.master.map { VolumeState(level: VolumePosition($0)) }, now: clock.now()))
+            var snapshot = SessionSnapshot(
+                id: record.session, connection: .suspended, media: record.playing ? .playing : .paused,
+                members: members, queue: queue, anchor: anchor.item == item?.id ? anchor : nil,
+                volume: record.master.map { VolumeState(level: VolumePosition($0)) }, now: clock.now())
+            snapshot.volumesLinked = record.volumesLinked
+            result.append(snapshot)
         }
         return result
     }

@@ -407,6 +407,13 @@ enum RoomRules {
         guard offsets.contains(room.offsetMilliseconds) else {
             throw wrong("an offset of \(room.offsetMilliseconds) ms is out of range", "Choose from -5000 to 5000 ms")
         }
+        if let curve = room.volumeCurve {
+            guard curve.isSound, curve != .airplay else {
+                throw wrong(
+                    "the volume curve “\(curve)” is none that a room can have",
+                    "Write linear, “decibel 50 taper 2” or “table 0 5 20 50 100”")
+            }
+        }
         if let quiet = room.quietHours {
             let day = 0..<1440
             guard day.contains(quiet.from), day.contains(quiet.to), quiet.from != quiet.to else {

@@ -10,6 +10,7 @@ struct FoundMedia: Sendable {
     var rejoin: String
     var volumeLimit: VolumePosition?
     var quietHours: QuietHours?
+    var volumeCurve: VolumeCurve
     var offsetNanoseconds: Int64
 }
 
@@ -221,6 +222,7 @@ extension RouterEngine {
                         FoundMedia(
                             route: route.id, name: room?.name ?? route.name, endpoint: endpoint, rejoin: rejoin,
                             volumeLimit: room?.volumeLimit, quietHours: room?.quietHours,
+                            volumeCurve: room?.volumeCurve ?? .linear,
                             offsetNanoseconds: Int64(room?.offsetMilliseconds ?? 0) * 1_000_000)
                     }
                 }

@@ -31,6 +31,7 @@ extension RouterStore {
                     sql: "DELETE FROM pin WHERE device IN (SELECT kind || ':' || value FROM routeKey WHERE route = ?)",
                     arguments: [route])
                 try db.execute(sql: "DELETE FROM volume WHERE route = ?", arguments: [route])
+                try db.execute(sql: "DELETE FROM lastLevel WHERE route = ?", arguments: [route])
                 try db.execute(sql: "DELETE FROM routeKey WHERE route = ?", arguments: [route])
                 try db.execute(sql: "DELETE FROM route WHERE id = ?", arguments: [route])
             }

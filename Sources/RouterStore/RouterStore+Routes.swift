@@ -50,4 +50,21 @@ extension RouterStore {
                     """, arguments: [route.rawValue, volume.level.value, volume.muted])
         }
     }
+
+    public func lastLevel(of route: RouteID) async throws -> VolumePosition? {
+        try await read("read a volume") { db in
+            try Double.fetchOne(db, sql: "SELECT level FROM lastLevel WHERE route = ?", arguments: [route.rawValue])
+                .map { VolumePosition($0) }
+        }
+    }
+
+    public func saveLastLevel(_ level: VolumePosition, of route: RouteID) async throws {
+        try await write("save a volume") { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO lastLevel (route, level) VALUES (?, ?)
+                    ON CONFLICT (route) DO UPDATE SET level = excluded.level
+                    """, arguments: [route.rawValue, level.value])
+        }
+    }
 }

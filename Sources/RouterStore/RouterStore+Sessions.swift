@@ -27,7 +27,7 @@ extension RouterStore {
             details = try Self.text(
                 SessionDetails(
                     members: record.members, anchor: record.anchor, rate: record.rate, master: record.master,
-                    silencedMaster: record.silencedMaster,
+                    silencedMaster: record.silencedMaster, volumesLinked: record.volumesLinked,
                     played: record.played.map { Array($0.suffix(SessionRecord.maximumPlayed)) }, clips: record.clips),
                 JSONEncoder())
         } catch {
@@ -76,6 +76,7 @@ extension RouterStore {
                     members: details?.members ?? [], anchor: details?.anchor, rate: details?.rate ?? 1)
                 record.master = details?.master
                 record.silencedMaster = details?.silencedMaster
+                record.volumesLinked = details?.volumesLinked
                 record.played = details?.played
                 record.clips = details?.clips
                 return (record, row["owner"])
@@ -173,6 +174,7 @@ private struct SessionDetails: Codable {
     var rate: Double
     var master: Double?
     var silencedMaster: Double?
+    var volumesLinked: Bool?
     var played: [ItemID]?
     var clips: [MediaToken]?
 }

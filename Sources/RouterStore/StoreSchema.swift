@@ -10,7 +10,7 @@ struct StoreSchema: Sendable {
     var version: Int
     var migrator: DatabaseMigrator
 
-    static let current = StoreSchema(version: 7, migrator: migrations())
+    static let current = StoreSchema(version: 8, migrator: migrations())
 
     /// Where the file is older, brings it up to date. Throws `StoreFault.newer` for one that a later router wrote.
     func apply(to database: DatabaseQueue) throws {
@@ -96,6 +96,16 @@ struct StoreSchema: Sendable {
                     """)
         }
         migrator.registerMigration("sealed secrets") { try sealedSecrets($0) }
+        // What a person last set each route to, beside how loud it is.
+        migrator.registerMigration("last levels") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE lastLevel (
+                        route TEXT PRIMARY KEY NOT NULL,
+                        level REAL NOT NULL
+                    ) WITHOUT ROWID;
+                    """)
+        }
         return migrator
     }
 

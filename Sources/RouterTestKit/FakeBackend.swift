@@ -195,6 +195,7 @@ public final class FakeRouteSession: RouteSession {
     private let starts = Mutex<[MediaTime]>([])
     private let loadError = Mutex<RouterError?>(nil)
     private let commandError = Mutex<RouterError?>(nil)
+    private let coarseStep = Mutex<Double?>(nil)
     private let latest: LatestValue<RouteSessionUpdate>
     private let clock: any HostClock
     private let stores: Bool
@@ -330,6 +331,9 @@ public final class FakeRouteSession: RouteSession {
     /// Somebody presses a button on the device, or turns its knob.
     public func presses(_ command: RemoteCommand) { buttons.continuation.yield(command) }
 
+    /// The device takes no other levels than multiples of this from now on, whatever its descriptor says.
+    public func roundsVolume(to step: Double) { coarseStep.withLock { $0 = step } }
+
     public func reports(position: MediaTime, rate: Double = 1) {
         let now = clock.now()
         latest.update { $0.position = ReportedPosition(time: position, instant: now, rate: rate) }
@@ -435,6 +439,10 @@ public final class FakeRouteSession: RouteSession {
 
     public func setVolume(_ volume: VolumeState) async throws {
         calls.withLock { $0.append(.volume(volume)) }
+        var volume = volume
+        if let step = coarseStep.withLock({ $0 }) {
+            volume.level = VolumePosition((volume.level.value / step).rounded() * step)
+        }
         if descriptor.volume.readback != .none { latest.update { $0.volume = volume } }
     }
 

@@ -9,6 +9,7 @@ public actor InMemoryStore: RouterStoring {
     private var failures: [EndpointID: EndpointFailure] = [:]
     private var facts: [String: [String: String]] = [:]
     private var volumes: [RouteID: VolumeState] = [:]
+    private var lastLevels: [RouteID: VolumePosition] = [:]
     private var storedRooms: [String: Room] = [:]
     private var groups: [String: RoomGroup] = [:]
     private var who: InstallationIdentity?
@@ -44,6 +45,7 @@ public actor InMemoryStore: RouterStoring {
         guard let id, aliases.values.contains(id) || volumes[id] != nil else { return false }
         aliases = aliases.filter { $0.value != id }
         volumes[id] = nil
+        lastLevels[id] = nil
         return true
     }
     public func saveQueue(_ queue: QueueSnapshot, session: SessionID) throws {
@@ -116,6 +118,8 @@ public actor InMemoryStore: RouterStoring {
     }
     public func volume(of route: RouteID) -> VolumeState? { volumes[route] }
     public func saveVolume(_ volume: VolumeState, of route: RouteID) { volumes[route] = volume }
+    public func lastLevel(of route: RouteID) -> VolumePosition? { lastLevels[route] }
+    public func saveLastLevel(_ level: VolumePosition, of route: RouteID) { lastLevels[route] = level }
     public func rooms() -> [Room] { storedRooms.values.sorted { $0.name < $1.name } }
     public func saveRoom(_ room: Room, replacing name: String?) {
         if let name { storedRooms[name] = nil }

@@ -9,7 +9,7 @@ import Testing
 struct QuickFactsTests {
     private static let tags = [
         "title": "Zwölf “Töne”", "artist": "An artist", "album": "An album", "album_artist": "Another", "track": "3/12",
-        "disc": "1", "date": "1984", "composer": "Somebody",
+        "disc": "1", "date": "1984", "composer": "Somebody", "language": "deu", "itunesadvisory": "1",
     ]
 
     @Test(
@@ -31,6 +31,7 @@ struct QuickFactsTests {
         one.duration = nil
         other.duration = nil
         #expect(one == other)
+        if !name.hasSuffix("wav") { #expect(one.language == "de" && one.isExplicit == true) }
         #expect(quick.hasPicture == probed.hasArtwork)
     }
 

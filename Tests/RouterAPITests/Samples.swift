@@ -60,7 +60,8 @@ enum Samples {
                 rooms: [
                     Room(
                         name: "Kitchen", volumeLimit: VolumePosition(1),
-                        quietHours: QuietHours(from: 0, to: 60, limit: VolumePosition(0.2)))
+                        quietHours: QuietHours(from: 0, to: 60, limit: VolumePosition(0.2)),
+                        startVolume: .cap(VolumePosition(0.4)), volumeCurve: .decibel(range: 50, taper: 1))
                 ], groups: [RoomGroup(name: "All", rooms: ["Kitchen"], trims: ["Kitchen": 0.5])])),
         .sessionChanged(SessionChange(session: SessionState(session()), queue: session().queue)),
         .queueChanged(

@@ -31,6 +31,7 @@ struct HouseVerbTests {
             [
                 "rooms", "create", "Ground Floor", "Kitchen", "Hall", "--alias", "down", "--prefer", "airplay",
                 "--volume-limit", "60", "--offset", "-20ms", "--quiet-hours", "22:00-07:00 at 30 %",
+                "--start-volume", "at most 40 %", "--volume-curve", "decibel 50 taper 2",
             ], script)
         #expect(run.status == 0, "\(run.errors)")
         let room = try #require(run.router.savedRooms.first)
@@ -38,12 +39,15 @@ struct HouseVerbTests {
         #expect(room.0.aliases == ["down"] && room.0.via == .airplay && room.0.volumeLimit?.percent == 60)
         #expect(room.0.offsetMilliseconds == -20)
         #expect(room.0.quietHours == QuietHours(from: 1320, to: 420, limit: VolumePosition(0.3)))
+        #expect(room.0.startVolume == .cap(VolumePosition(0.4)))
+        #expect(room.0.volumeCurve == .decibel(range: 50, taper: 2))
         #expect(run.output == ["Made the room Ground Floor of Kitchen and Hall"])
         #expect(run.errors.contains { $0.contains("no device called “Hall” is there now") })
         #expect(try await VerbRun(["rooms", "create", "upstairs", "Den"], script).status == 78)
         for words in [
             ["@x", "Den"], ["X"], ["X", "Den", "--offset", "20"], ["X", "Den", "--quiet-hours", "late"],
-            ["X", "Den", "--volume-limit", "101"],
+            ["X", "Den", "--volume-limit", "101"], ["X", "Den", "--start-volume", "loud"],
+            ["X", "Den", "--alias", "@x"],
         ] {
             #expect(throws: (any Error).self) {
                 try RouterCommand.parseAsRoot(CommandWords.complete(["rooms", "create"] + words))
@@ -84,6 +88,7 @@ struct HouseVerbTests {
         script.rooms[3].via = .cast
         let words = [
             "--volume-limit", "60", "--quiet-hours", "22:00-07:00 at 30 %", "--offset", "-20ms", "--alias", "x",
+            "--start-volume", "last", "--volume-curve", "table 0 5 100",
         ]
         let run = try await VerbRun(["rooms", "set", "up"] + words, script)
         #expect(run.status == 0 && run.output == ["Changed the room Upstairs"], "\(run.errors)")
@@ -92,16 +97,26 @@ struct HouseVerbTests {
         wanted.quietHours = QuietHours(from: 1320, to: 420, limit: VolumePosition(0.3))
         wanted.offsetMilliseconds = -20
         wanted.aliases = ["x"]
+        wanted.startVolume = .last
+        wanted.volumeCurve = .table([0, 0.05, 1])
         #expect(run.router.savedRooms.first?.0 == wanted && run.router.savedRooms.first?.replacing == "Upstairs")
         script.rooms[3] = wanted
+        let shown = try await VerbRun(["rooms", "show", "Upstairs"], script).output
+        #expect(shown.contains("  volume curve table 0 5 100"))
+        #expect(shown.contains("  begins as loud as it was last set") && shown.contains("  never louder than 60 %"))
         let out = try await VerbRun(
-            ["rooms", "set", "Upstairs", "--volume-limit", "", "--quiet-hours", "", "--alias", ""], script)
-        (wanted.volumeLimit, wanted.quietHours, wanted.aliases) = (nil, nil, [])
+            [
+                "rooms", "set", "Upstairs", "--volume-limit", "", "--quiet-hours", "", "--alias", "", "--start-volume",
+                "", "--volume-curve", "",
+            ], script)
+        (wanted.volumeLimit, wanted.quietHours, wanted.aliases, wanted.startVolume) = (nil, nil, [], nil)
+        wanted.volumeCurve = nil
         #expect(out.router.savedRooms.first?.0 == wanted)
         #expect(try await VerbRun(["rooms", "set", "Den", "--volume-limit", "60"], script).status == 78)
         for wrong in [
             [], ["--volume-limit", "101"], ["--volume-limit", "-5"], ["--quiet-hours", "late"], ["--offset", "20"],
-            ["--alias", "@x"],
+            ["--alias", "@x"], ["--start-volume", "101"], ["--start-volume", "lst"],
+            ["--volume-curve", "airplay"],
         ] {
             #expect(throws: (any Error).self, "\(wrong)") {
                 try RouterCommand.parseAsRoot(CommandWords.complete(["rooms", "set", "Upstairs"] + wrong))

@@ -200,6 +200,11 @@ struct TransportTests {
         #expect(
             try await VerbRun(["volume", "0", "--fade", "30s"], script).router.commands.map(\.command)
                 == [.fade(to: VolumePosition(0), over: MediaTime(seconds: 30), room: nil)])
+        let linked = try await VerbRun(["volume", "link", "-r", "Den", "--no-wait"], script)
+        #expect(linked.router.commands.map(\.command) == [.linkVolumes(true)], "it is no one room's")
+        #expect(linked.output == ["Who turns one device now turns all that play together"])
+        #expect(
+            try await VerbRun(["volume", "unlink"], script).router.commands.map(\.command) == [.linkVolumes(false)])
         let shown = try await VerbRun(["volume", "-o", "plain"], script)
         #expect(shown.output == ["Den\t40\t\t\t", "Kids\t40\t\t\t"] && shown.router.commands.isEmpty)
     }
@@ -209,7 +214,9 @@ struct TransportTests {
         arguments: [
             (["seek", "1:99"], "no place"), (["seek", "-"], "no place"), (["seek", "101%"], "no place"),
             (["volume", "101"], "no volume"), (["volume", "loud"], "no volume"), (["volume", "+"], "no volume"),
-            (["volume", "+5", "--fade", "3s"], "--fade needs a level"), (["volume", "5", "--fade", "2h"], "an hour"),
+            (["volume", "+5", "--fade", "3s"], "--fade needs a level"),
+            (["volume", "linked"], "no volume"), (["volume", "link", "--fade", "3s"], "--fade needs a level"),
+            (["volume", "5", "--fade", "2h"], "an hour"),
             (["pause", "--on", "@both"], "no selector"), (["pause", "-r", ""], "a name"),
             (["pause", "--wait", "ended", "--no-wait"], "opposites"), (["pause", "--timeout", "0s"], "timeout"),
             (["pause", "--format", "{{title"], "never closed"),

@@ -286,30 +286,28 @@ struct AnnounceMeanwhileTests {
 
     @Test("C5 killed during one, what played is taken up where it was, and the clip comes into no queue")
     func killed() async throws {
-        let store = InMemoryStore()
-        let crashed = Self.house(store: store, queueOnDevice: true)
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.play(["one", "two"], in: ["Lounge"])
-        let lounge = try #require(device("Lounge", crashed))
-        lounge.reports(position: MediaTime(seconds: 30))
-        #expect(await eventually { await crashed.session()?.anchor?.time.seconds == 30 })
-        let saying = Saying(crashed, ["Lounge"])
-        #expect(await has(2, "Lounge", crashed))
-        let left = lounge.state
-        #expect(left.loaded != lounge.loadedTokens.first)
+        let saying = try await House.afterACrash(of: { Self.house(store: $0, queueOnDevice: true) }) { crashed, store in
+            let before = try await crashed.play(["one", "two"], in: ["Lounge"])
+            let lounge = try #require(device("Lounge", crashed))
+            lounge.reports(position: MediaTime(seconds: 30))
+            #expect(await eventually { await crashed.session()?.anchor?.time.seconds == 30 })
+            let saying = Saying(crashed, ["Lounge"])
+            #expect(await has(2, "Lounge", crashed))
+            let left = lounge.state
+            #expect(left.loaded != lounge.loadedTokens.first)
 
-        try await Self.house(store: store, queueOnDevice: true).live { house in
-            var state = left
-            state.calls = 0
-            house.cast.keeps(state, on: house.cast.endpoint(named: "Lounge", host: "10.0.0.3"))
-            let after = try await house.engine.rejoin(before.id)
-            #expect(after.queue.items.map(\.id) == before.queue.items.map(\.id))
-            #expect(after.queue.current == before.queue.current)
-            #expect(after.position?.seconds == 30)
-            #expect(house.cast.session(named: "Lounge")?.loadedTokens == [lounge.loadedTokens[0]])
+            try await Self.house(store: store, queueOnDevice: true).live { house in
+                var state = left
+                state.calls = 0
+                house.cast.keeps(state, on: house.cast.endpoint(named: "Lounge", host: "10.0.0.3"))
+                let after = try await house.engine.rejoin(before.id)
+                #expect(after.queue.items.map(\.id) == before.queue.items.map(\.id))
+                #expect(after.queue.current == before.queue.current)
+                #expect(after.position?.seconds == 30)
+                #expect(house.cast.session(named: "Lounge")?.loadedTokens == [lounge.loadedTokens[0]])
+            }
+            return saying
         }
-        running.cancel()
-        await running.value
         _ = try? await saying.task.value
     }
 

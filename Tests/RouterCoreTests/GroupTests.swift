@@ -306,72 +306,64 @@ struct MembershipTests {
 struct SpeakersAfterCrashTests {
     @Test("R5 soon after, every room begins by one instant, where the music would be by then")
     func onTheBeat() async throws {
-        let store = InMemoryStore()
-        let crashed = House.threeSpeakers(offsets: ["Bath": 25], store: store)
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.play(["one", "two"], in: ["Kitchen", "Bath"])
-        let first = try #require(crashed.begun("Kitchen")?.timeline)
-        #expect(await crashed.turn(seconds: 3) { await store.sessionsToRejoin().first?.anchor != nil })
+        try await House.afterACrash(of: { House.threeSpeakers(offsets: ["Bath": 25], store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two"], in: ["Kitchen", "Bath"])
+            let first = try #require(crashed.begun("Kitchen")?.timeline)
+            #expect(await crashed.turn(seconds: 3) { await store.sessionsToRejoin().first?.anchor != nil })
 
-        try await House.threeSpeakers(offsets: ["Bath": 25], store: store).live { house in
-            // Its clock goes on from the other's.
-            house.clock.advance(nanoseconds: crashed.clock.now() - house.clock.now() + 10_000_000_000)
-            let after = try await house.engine.rejoin(before.id)
-            #expect(after.members.map(\.media) == [.playing, .playing])
-            let (kitchen, bath) = try #require(zip2(house.begun("Kitchen"), house.begun("Bath")))
-            #expect(bath.timeline == kitchen.timeline.shifted(byNanoseconds: 25_000_000))
-            #expect(kitchen.frame == 0 && bath.frame == 0)
-            // The new feed begins in the item where the old timeline would have been at that instant.
-            let anchor = try #require(after.anchor)
-            #expect(anchor.instant == kitchen.timeline.hostNanoseconds)
-            #expect(abs((anchor.time - first.mediaTime(at: anchor.instant)).seconds) < 1e-6)
+            try await House.threeSpeakers(offsets: ["Bath": 25], store: store).live { house in
+                // Its clock goes on from the other's.
+                house.clock.advance(nanoseconds: crashed.clock.now() - house.clock.now() + 10_000_000_000)
+                let after = try await house.engine.rejoin(before.id)
+                #expect(after.members.map(\.media) == [.playing, .playing])
+                let (kitchen, bath) = try #require(zip2(house.begun("Kitchen"), house.begun("Bath")))
+                #expect(bath.timeline == kitchen.timeline.shifted(byNanoseconds: 25_000_000))
+                #expect(kitchen.frame == 0 && bath.frame == 0)
+                // The new feed begins in the item where the old timeline would have been at that instant.
+                let anchor = try #require(after.anchor)
+                #expect(anchor.instant == kitchen.timeline.hostNanoseconds)
+                #expect(abs((anchor.time - first.mediaTime(at: anchor.instant)).seconds) < 1e-6)
+            }
         }
-        running.cancel()
-        await running.value
     }
 
     @Test("R5 long after, it goes on where it was last written, which is every 15 seconds")
     func longAfter() async throws {
-        let store = InMemoryStore()
-        let crashed = House.threeSpeakers(store: store)
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.play(["one", "two"], in: ["Kitchen"])
-        #expect(await crashed.turn(seconds: 40) { await store.sessionsToRejoin().first?.position.seconds ?? 0 > 20 })
-        let written = try #require(await store.sessionsToRejoin().first).position
+        try await House.afterACrash(of: { House.threeSpeakers(store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two"], in: ["Kitchen"])
+            #expect(
+                await crashed.turn(seconds: 40) { await store.sessionsToRejoin().first?.position.seconds ?? 0 > 20 })
+            let written = try #require(await store.sessionsToRejoin().first).position
 
-        try await House.threeSpeakers(store: store).live { house in
-            house.clock.advance(nanoseconds: crashed.clock.now() - house.clock.now() + 900_000_000_000)
-            let after = try await house.engine.rejoin(before.id)
-            let anchor = try #require(after.anchor)
-            // And the lead, for which it is estimated to have gone on.
-            #expect(abs((anchor.time - written).seconds - Double(House.lead + startSlackNanoseconds) / 1e9) < 0.001)
+            try await House.threeSpeakers(store: store).live { house in
+                house.clock.advance(nanoseconds: crashed.clock.now() - house.clock.now() + 900_000_000_000)
+                let after = try await house.engine.rejoin(before.id)
+                let anchor = try #require(after.anchor)
+                // And the lead, for which it is estimated to have gone on.
+                #expect(abs((anchor.time - written).seconds - Double(House.lead + startSlackNanoseconds) / 1e9) < 0.001)
+            }
         }
-        running.cancel()
-        await running.value
     }
 
     @Test("R5 a room that still waits for the sender that was is tried again, and says so where it is the only one")
     func busy() async throws {
-        let store = InMemoryStore()
-        let crashed = House.threeSpeakers(store: store)
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.play(["one", "two"], in: ["Kitchen", "Bath"])
-        let busy = RouterError(.routeBusy, "busy: somebody else plays there", scope: .route)
+        try await House.afterACrash(of: { House.threeSpeakers(store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two"], in: ["Kitchen", "Bath"])
+            let busy = RouterError(.routeBusy, "busy: somebody else plays there", scope: .route)
 
-        try await House.threeSpeakers(store: store).live { house in
-            house.airplay.refuse(house.speaker("Bath"), with: busy)
-            house.airplay.refuse(house.speaker("Kitchen"), with: busy)
-            let error = await #expect(throws: RouterError.self) { try await house.engine.rejoin(before.id) }
-            #expect(error?.hint?.contains("two minutes") == true)
-            house.airplay.accept(house.speaker("Kitchen"))
-            let after = try await house.engine.rejoin(before.id)
-            #expect(after.members.map(\.connection) == [.connected, .suspended])
-            house.airplay.accept(house.speaker("Bath"))
-            #expect(await house.turn(seconds: 5) { await house.member("Bath")?.media == .playing })
-            #expect(house.begun("Bath")?.timeline == house.begun("Kitchen")?.timeline)
+            try await House.threeSpeakers(store: store).live { house in
+                house.airplay.refuse(house.speaker("Bath"), with: busy)
+                house.airplay.refuse(house.speaker("Kitchen"), with: busy)
+                let error = await #expect(throws: RouterError.self) { try await house.engine.rejoin(before.id) }
+                #expect(error?.hint?.contains("two minutes") == true)
+                house.airplay.accept(house.speaker("Kitchen"))
+                let after = try await house.engine.rejoin(before.id)
+                #expect(after.members.map(\.connection) == [.connected, .suspended])
+                house.airplay.accept(house.speaker("Bath"))
+                #expect(await house.turn(seconds: 5) { await house.member("Bath")?.media == .playing })
+                #expect(house.begun("Bath")?.timeline == house.begun("Kitchen")?.timeline)
+            }
         }
-        running.cancel()
-        await running.value
     }
 }
 

@@ -200,6 +200,47 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
+@Suite("R5 the volumes of rooms that are linked")
+struct LinkedGroupVolumeTests {
+    @Test("a room that is turned has its level, and the others theirs against it, as far as the master goes")
+    func follows() {
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<2000 {
+            var group = GroupVolume()
+            for room in 0..<Int.random(in: 2...5, using: &random) {
+                group.set(VolumePosition(.random(in: 0...1, using: &random)), of: room)
+            }
+            for _ in 0..<5 {
+                let before = group
+                let room = Int.random(in: 0..<group.trims.count, using: &random)
+                let wanted = VolumePosition(Bool.random(using: &random) ? .random(in: 0...1, using: &random) : 0)
+                group.follow(wanted, of: room, atMost: 0.25)
+                let trim = before.trims[room] ?? 0
+                #expect(abs((group.level(of: room)?.value ?? -1) - wanted.value) < 1e-6)
+                #expect((0...1).contains(group.master) && group.trims.values.allSatisfy { (0...1).contains($0) })
+                if trim > 0, wanted.value / trim <= min(1, before.master + 0.25) {
+                    #expect(group.trims == before.trims && abs(group.master - wanted.value / trim) < 1e-6)
+                }
+                for (other, share) in before.trims where other != room {
+                    let level = group.level(of: other)?.value ?? -1
+                    #expect(level <= (before.master + 0.25) * share + 1e-6, "nobody's room is blown up")
+                }
+            }
+        }
+    }
+
+    @Test("turned to nothing and up again, the others are as they were against it")
+    func reversible() {
+        var group = GroupVolume()
+        group.set(VolumePosition(0.4), of: 0)
+        group.set(VolumePosition(0.2), of: 1)
+        group.follow(VolumePosition(0), of: 1, atMost: 0.25)
+        #expect(group.master == 0 && group.silenced == 0.4 && group.level(of: 0)?.value == 0)
+        group.follow(VolumePosition(0.1), of: 1, atMost: 0.25)
+        #expect(group.master == 0.2 && group.level(of: 0)?.value == 0.2)
+    }
+}
+
 @Suite("a device's word of its volume")
 struct VolumeEchoTests {
     private func volume(_ level: Double, muted: Bool = false) -> VolumeState {
@@ -244,6 +285,19 @@ struct VolumeEchoTests {
         echo.returned(at: 10)
         #expect(echo.judge(volume(0.3), step: 0.01, at: 11) == .foreign)
         #expect(echo.judge(volume(0.3, muted: true), step: 0.01, at: 12) == .foreign)
+    }
+
+    @Test("the first other value after a write may be what the device made of it; a later one is a hand's")
+    func answer() {
+        var echo = VolumeEcho()
+        echo.writes(volume(0.42), after: volume(0.2))
+        echo.returned(at: 10)
+        #expect(echo.judge(volume(0.5), step: 0.01, at: 20) == .foreign && echo.mayBeAnswer)
+        #expect(echo.judge(volume(0.6), step: 0.01, at: 30) == .foreign && !echo.mayBeAnswer)
+        echo.writes(volume(0.42), after: volume(0.6))
+        echo.returned(at: 40)
+        let late = 40 + VolumeEcho.answerNanoseconds
+        #expect(echo.judge(volume(0.5), step: 0.01, at: late) == .foreign && !echo.mayBeAnswer)
     }
 
     @Test("of two writes only the last one's word counts")
@@ -366,6 +420,7 @@ struct CommandPolicyTests {
         #expect(policy.longestStep(from: device) == 0.25)
         #expect(policy.longestStep(from: .cli) == nil)
         #expect(policy.ruling(on: .trim(1, room: "x"), from: device, called: "x") == .denied)
+        #expect(policy.ruling(on: .linkVolumes(true), from: device, called: "x") == .denied)
         #expect(policy.ruling(on: .next, from: .otherSender, called: "x") == .allowed)
         guard case .instead(.pause, _, _) = policy.ruling(on: .stop, from: .otherSender, called: "x") else {
             Issue.record("a stop of another sender is not a pause")

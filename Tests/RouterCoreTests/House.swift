@@ -94,6 +94,21 @@ struct House {
 }
 
 extension House {
+    /// A process that is gone without a word, with what it leaves in the store: it runs on while the next one is there,
+    /// since nobody has ended it.
+    @discardableResult
+    static func afterACrash<Value: Sendable>(
+        of make: (InMemoryStore) -> House, _ body: (_ crashed: House, _ store: InMemoryStore) async throws -> Value
+    ) async throws -> Value {
+        let store = InMemoryStore()
+        let crashed = make(store)
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await crashed.engine.run() }
+            defer { group.cancelAll() }
+            return try await body(crashed, store)
+        }
+    }
+
     /// Two Cast devices with queues of their own, and five files of ten seconds.
     static func twoWithQueues(store: InMemoryStore = InMemoryStore()) -> House {
         let house = House(store: store, queueOnDevice: true) { _, cast in

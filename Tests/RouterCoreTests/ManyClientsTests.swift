@@ -52,19 +52,16 @@ struct ManyClientsTests {
 
     @Test("C5 what a killed process had just begun is taken up from its own instant, with its length")
     func justBegun() async throws {
-        let store = InMemoryStore()
-        let crashed = Self.kitchen(store: store)
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.engine.play(
-            PlayRequest(what: ["one"], rooms: ["Kitchen"], start: MediaTime(seconds: 5)))
-        #expect(try #require(before.anchor).instant > crashed.clock.now(), "it is heard a lead later")
+        try await House.afterACrash(of: { Self.kitchen(store: $0) }) { crashed, store in
+            let before = try await crashed.engine.play(
+                PlayRequest(what: ["one"], rooms: ["Kitchen"], start: MediaTime(seconds: 5)))
+            #expect(try #require(before.anchor).instant > crashed.clock.now(), "it is heard a lead later")
 
-        try await Self.kitchen(store: store).live { house in
-            let after = try await house.engine.rejoin(before.id)
-            #expect(after.anchor?.time.seconds == 5)
-            #expect(await eventually { await house.session()?.currentItem?.metadata.duration?.seconds == 60 })
+            try await Self.kitchen(store: store).live { house in
+                let after = try await house.engine.rejoin(before.id)
+                #expect(after.anchor?.time.seconds == 5)
+                #expect(await eventually { await house.session()?.currentItem?.metadata.duration?.seconds == 60 })
+            }
         }
-        running.cancel()
-        await running.value
     }
 }

@@ -12,13 +12,9 @@ struct RecallTests {
         of first: @escaping @Sendable (House) async throws -> Void, house make: (InMemoryStore) -> House,
         then next: @escaping @Sendable (House) async throws -> Void
     ) async throws {
-        let store = InMemoryStore()
-        let crashed = make(store)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await crashed.engine.run() }
+        try await House.afterACrash(of: make) { crashed, store in
             try await first(crashed)
             try await make(store).live { try await next($0) }
-            group.cancelAll()
         }
     }
 
@@ -249,10 +245,12 @@ struct RecallTests {
                 for command in [
                     RemoteCommand.setVolume(VolumePosition(0.8), room: "Lounge"),
                     .setVolume(VolumePosition(0.2), room: "Den"), .setVolume(VolumePosition(0), room: nil),
+                    .linkVolumes(true),
                 ] { _ = try await house.engine.perform(command, session: nil, origin: .api) }
                 #expect(
                     await house.turn(seconds: 3) {
-                        await house.store.sessionsToRejoin().first?.silencedMaster != nil
+                        let record = await house.store.sessionsToRejoin().first
+                        return record?.silencedMaster != nil && record?.volumesLinked == true
                     })
             }, house: Self.pair,
             then: { house in
@@ -262,7 +260,9 @@ struct RecallTests {
                         on: house.cast.endpoint(named: name, host: name == "Den" ? "10.0.0.3" : "10.0.0.2"))
                 }
                 let id = try #require(await house.engine.sessions().first).id
+                #expect(await house.engine.sessions().first?.volumesLinked == true)
                 let after = try await house.engine.rejoin(id)
+                #expect(after.volumesLinked == true)
                 #expect(after.volume?.level.value == 0)
                 #expect(after.members.map { ($0.trim ?? 0).rounded(to: 3) } == [1, 0.25])
                 _ = try await house.engine.perform(

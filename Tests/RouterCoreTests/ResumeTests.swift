@@ -154,201 +154,183 @@ struct ResumeTests {
 
     @Test("C5 after a crash the next process joins the same session: id, queue and position, nothing loaded")
     func rejoins() async throws {
-        let store = InMemoryStore()
-        let crashed = House.twoWithQueues(store: store)
-        // Runs on while the next process is there: nobody ended it.
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.play(["one", "two", "three"], in: ["Lounge"])
-        let lounge = try crashed.lounge()
-        #expect(await crashed.holds(2, in: lounge))
-        #expect(
-            await crashed.turn(seconds: 3) { await store.sessionsToRejoin().first?.members.first?.window?.count == 2 })
-        let left = lounge.state
+        try await House.afterACrash(of: { House.twoWithQueues(store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two", "three"], in: ["Lounge"])
+            let lounge = try crashed.lounge()
+            #expect(await crashed.holds(2, in: lounge))
+            #expect(
+                await crashed.turn(seconds: 3) {
+                    await store.sessionsToRejoin().first?.members.first?.window?.count == 2
+                })
+            let left = lounge.state
 
-        try await House.twoWithQueues(store: store).live { house in
-            var state = left
-            state.calls = 0
-            state.position = ReportedPosition(time: MediaTime(seconds: 6), instant: house.clock.now(), rate: 1)
-            house.cast.keeps(state, on: house.loungeEndpoint)
-            let list = try await house.engine.sessionsToRejoin()
-            #expect(list.map(\.id) == [before.id])
-            #expect(list.first?.rooms == ["Lounge"])
-            let after = try await house.engine.rejoin(before.id)
-            #expect(after.id == before.id)
-            #expect(after.queue.items.map(\.id) == before.queue.items.map(\.id))
-            #expect(after.queue.current == before.queue.current)
-            #expect(after.position?.seconds == 6)
-            #expect(after.members.map(\.name) == ["Lounge"])
-            let again = try house.lounge()
-            #expect(again.loadedTokens.isEmpty)
-            #expect(Set(house.media.published).isSuperset(of: again.held))
-            again.goesOn()
-            #expect(await eventually { await house.session()?.queue.current == before.queue.items[1].id })
-            #expect(try await house.engine.sessionsToRejoin().isEmpty)
+            try await House.twoWithQueues(store: store).live { house in
+                var state = left
+                state.calls = 0
+                state.position = ReportedPosition(time: MediaTime(seconds: 6), instant: house.clock.now(), rate: 1)
+                house.cast.keeps(state, on: house.loungeEndpoint)
+                let list = try await house.engine.sessionsToRejoin()
+                #expect(list.map(\.id) == [before.id])
+                #expect(list.first?.rooms == ["Lounge"])
+                let after = try await house.engine.rejoin(before.id)
+                #expect(after.id == before.id)
+                #expect(after.queue.items.map(\.id) == before.queue.items.map(\.id))
+                #expect(after.queue.current == before.queue.current)
+                #expect(after.position?.seconds == 6)
+                #expect(after.members.map(\.name) == ["Lounge"])
+                let again = try house.lounge()
+                #expect(again.loadedTokens.isEmpty)
+                #expect(Set(house.media.published).isSuperset(of: again.held))
+                again.goesOn()
+                #expect(await eventually { await house.session()?.queue.current == before.queue.items[1].id })
+                #expect(try await house.engine.sessionsToRejoin().isEmpty)
+            }
         }
-        running.cancel()
-        await running.value
     }
 
     @Test(
         "C5 after a crash a device that had been readied and not begun is begun; one that was paused since stays so",
         arguments: [(3.0, true), (4.5, false)])
     func rejoinsReadied(place: Double, isBegun: Bool) async throws {
-        let store = InMemoryStore()
-        let crashed = House.twoWithQueues(store: store)
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.play(["one", "two"], in: ["Lounge"])
-        _ = try await crashed.engine.perform(.seek(to: MediaTime(seconds: 3)), session: nil, origin: .cli)
-        let left = try crashed.lounge().state
+        try await House.afterACrash(of: { House.twoWithQueues(store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two"], in: ["Lounge"])
+            _ = try await crashed.engine.perform(.seek(to: MediaTime(seconds: 3)), session: nil, origin: .cli)
+            let left = try crashed.lounge().state
 
-        try await House.twoWithQueues(store: store).live { house in
-            house.clock.advance(seconds: 2)
-            var state = left
-            state.calls = 0
-            state.media = .paused
-            state.position = ReportedPosition(time: MediaTime(seconds: place), instant: house.clock.now(), rate: 0)
-            house.cast.keeps(state, on: house.loungeEndpoint)
-            let after = try await house.engine.rejoin(before.id)
-            let lounge = try house.lounge()
-            #expect(lounge.loadedTokens.isEmpty)
-            let seeks = lounge.asked.compactMap { call -> MediaTime? in
-                if case .perform(.seek(let time, true)) = call { time } else { nil }
+            try await House.twoWithQueues(store: store).live { house in
+                house.clock.advance(seconds: 2)
+                var state = left
+                state.calls = 0
+                state.media = .paused
+                state.position = ReportedPosition(time: MediaTime(seconds: place), instant: house.clock.now(), rate: 0)
+                house.cast.keeps(state, on: house.loungeEndpoint)
+                let after = try await house.engine.rejoin(before.id)
+                let lounge = try house.lounge()
+                #expect(lounge.loadedTokens.isEmpty)
+                let seeks = lounge.asked.compactMap { call -> MediaTime? in
+                    if case .perform(.seek(let time, true)) = call { time } else { nil }
+                }
+                #expect(seeks.map(\.seconds) == (isBegun ? [5] : []))
+                guard isBegun else {
+                    #expect(after.media == .paused && after.position?.seconds == 4.5)
+                    return
+                }
+                lounge.reports {
+                    $0.media = .playing
+                    $0.position = ReportedPosition(time: MediaTime(seconds: 5), instant: house.clock.now(), rate: 1)
+                }
+                #expect(await eventually { await house.session()?.media == .playing })
+                #expect(await house.session()?.position?.seconds == 5)
             }
-            #expect(seeks.map(\.seconds) == (isBegun ? [5] : []))
-            guard isBegun else {
-                #expect(after.media == .paused && after.position?.seconds == 4.5)
-                return
-            }
-            lounge.reports {
-                $0.media = .playing
-                $0.position = ReportedPosition(time: MediaTime(seconds: 5), instant: house.clock.now(), rate: 1)
-            }
-            #expect(await eventually { await house.session()?.media == .playing })
-            #expect(await house.session()?.position?.seconds == 5)
         }
-        running.cancel()
-        await running.value
     }
 
     @Test("C5 after a crash while a device fills its buffer the next process goes on playing")
     func rejoinsBuffering() async throws {
-        let store = InMemoryStore()
-        let crashed = House.twoWithQueues(store: store)
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.play(["one", "two"], in: ["Lounge"])
-        let lounge = try crashed.lounge()
-        lounge.reports { $0.media = .buffering }
-        #expect(await eventually { await crashed.session()?.media == .buffering })
-        _ = try await crashed.engine.edit(.append(["three"]), session: nil, ifVersion: nil, workingDirectory: "/")
-        #expect(
-            await crashed.turn(seconds: 3) { (try? await store.queue(session: before.id))?.items.count == 3 })
-        #expect(await store.sessionsToRejoin().first?.playing == true)
-        #expect(await crashed.session()?.media == .buffering)
+        try await House.afterACrash(of: { House.twoWithQueues(store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two"], in: ["Lounge"])
+            let lounge = try crashed.lounge()
+            lounge.reports { $0.media = .buffering }
+            #expect(await eventually { await crashed.session()?.media == .buffering })
+            _ = try await crashed.engine.edit(.append(["three"]), session: nil, ifVersion: nil, workingDirectory: "/")
+            #expect(
+                await crashed.turn(seconds: 3) { (try? await store.queue(session: before.id))?.items.count == 3 })
+            #expect(await store.sessionsToRejoin().first?.playing == true)
+            #expect(await crashed.session()?.media == .buffering)
 
-        try await House.twoWithQueues(store: store).live { house in
-            let after = try await house.engine.rejoin(before.id)
-            #expect(after.media == .playing)
+            try await House.twoWithQueues(store: store).live { house in
+                let after = try await house.engine.rejoin(before.id)
+                #expect(after.media == .playing)
+            }
         }
-        running.cancel()
-        await running.value
     }
 
     @Test("C5 after a crash in the midst of an edit of the device's queue nothing is lost from ours")
     func rejoinsHalfEdited() async throws {
-        let store = InMemoryStore()
-        let crashed = House.twoWithQueues(store: store)
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.play(["one", "two", "three"], in: ["Lounge"])
-        #expect(await crashed.holds(2, in: try crashed.lounge()))
-        #expect(
-            await crashed.turn(seconds: 3) { await store.sessionsToRejoin().first?.members.first?.window?.count == 2 })
-        let left = try crashed.lounge().state
+        try await House.afterACrash(of: { House.twoWithQueues(store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two", "three"], in: ["Lounge"])
+            #expect(await crashed.holds(2, in: try crashed.lounge()))
+            #expect(
+                await crashed.turn(seconds: 3) {
+                    await store.sessionsToRejoin().first?.members.first?.window?.count == 2
+                })
+            let left = try crashed.lounge().state
 
-        try await House.twoWithQueues(store: store).live { house in
-            var state = left
-            state.calls = 0
-            state.window = state.window.map { Array($0.prefix(1)) }
-            house.cast.keeps(state, on: house.loungeEndpoint)
-            _ = try await house.engine.rejoin(before.id)
-            let lounge = try house.lounge()
-            #expect(await house.holds(2, in: lounge))
-            #expect(await house.session()?.queue.items.map(\.id) == before.queue.items.map(\.id))
-            #expect(lounge.loadedTokens.isEmpty)
+            try await House.twoWithQueues(store: store).live { house in
+                var state = left
+                state.calls = 0
+                state.window = state.window.map { Array($0.prefix(1)) }
+                house.cast.keeps(state, on: house.loungeEndpoint)
+                _ = try await house.engine.rejoin(before.id)
+                let lounge = try house.lounge()
+                #expect(await house.holds(2, in: lounge))
+                #expect(await house.session()?.queue.items.map(\.id) == before.queue.items.map(\.id))
+                #expect(lounge.loadedTokens.isEmpty)
+            }
         }
-        running.cancel()
-        await running.value
     }
 
     @Test("C5 after a crash a room that was readied beside a timeline is begun with it")
     func rejoinsReadiedBesideTimeline() async throws {
-        let store = InMemoryStore()
-        let crashed = House.kitchenAndLounge(store: store)
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.play(["one", "two"], in: ["Kitchen", "Lounge"])
-        let left = try #require(crashed.cast.session(named: "Lounge")).state
+        try await House.afterACrash(of: { House.kitchenAndLounge(store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two"], in: ["Kitchen", "Lounge"])
+            let left = try #require(crashed.cast.session(named: "Lounge")).state
 
-        try await House.kitchenAndLounge(store: store).live { house in
-            house.clock.advance(seconds: 2)
-            var state = left
-            state.calls = 0
-            state.media = .paused
-            state.position = ReportedPosition(time: MediaTime(seconds: 1), instant: house.clock.now(), rate: 0)
-            house.cast.keeps(state, on: house.loungeEndpoint)
-            let after = try await house.engine.rejoin(before.id)
-            #expect(after.media == .playing)
-            let lounge = try #require(house.cast.session(named: "Lounge"))
-            #expect(
-                lounge.asked.contains { call in
-                    if case .perform(.seek(_, true)) = call { true } else { false }
-                })
+            try await House.kitchenAndLounge(store: store).live { house in
+                house.clock.advance(seconds: 2)
+                var state = left
+                state.calls = 0
+                state.media = .paused
+                state.position = ReportedPosition(time: MediaTime(seconds: 1), instant: house.clock.now(), rate: 0)
+                house.cast.keeps(state, on: house.loungeEndpoint)
+                let after = try await house.engine.rejoin(before.id)
+                #expect(after.media == .playing)
+                let lounge = try #require(house.cast.session(named: "Lounge"))
+                #expect(
+                    lounge.asked.contains { call in
+                        if case .perform(.seek(_, true)) = call { true } else { false }
+                    })
+            }
         }
-        running.cancel()
-        await running.value
     }
 
     @Test("C5 after a crash a device that plays nothing is loaded where it was; one that is off keeps its session")
     func rejoinReloads() async throws {
-        let store = InMemoryStore()
-        let crashed = House.twoWithQueues(store: store)
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.play(["one", "two"], in: ["Lounge"])
-        _ = try await crashed.engine.perform(.seek(to: MediaTime(seconds: 8)), session: nil, origin: .cli)
+        try await House.afterACrash(of: { House.twoWithQueues(store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two"], in: ["Lounge"])
+            _ = try await crashed.engine.perform(.seek(to: MediaTime(seconds: 8)), session: nil, origin: .cli)
 
-        try await House.twoWithQueues(store: store).live { house in
-            house.clock.advance(seconds: 1)
-            house.cast.refuse(house.loungeEndpoint, with: RouterError(.routeUnreachable, "off", scope: .route))
-            await #expect(throws: RouterError.self) { try await house.engine.rejoin(before.id) }
-            let list = try await house.engine.sessionsToRejoin()
-            #expect(list.map(\.id) == [before.id])
-            // It has gone on since, as far as anybody knows.
-            let record = try #require(await store.sessionsToRejoin().first)
-            #expect(try #require(list.first).position == record.anchor?.position(at: house.clock.now()))
-            #expect(try #require(list.first).position > record.position)
-            house.cast.accept(house.loungeEndpoint)
-            let after = try await house.engine.rejoin(before.id)
-            #expect(try house.lounge().loadedTokens.count == 1)
-            #expect(after.anchor?.time.seconds == 9)
-            #expect(after.queue.current == before.queue.current)
+            try await House.twoWithQueues(store: store).live { house in
+                house.clock.advance(seconds: 1)
+                house.cast.refuse(house.loungeEndpoint, with: RouterError(.routeUnreachable, "off", scope: .route))
+                await #expect(throws: RouterError.self) { try await house.engine.rejoin(before.id) }
+                let list = try await house.engine.sessionsToRejoin()
+                #expect(list.map(\.id) == [before.id])
+                // It has gone on since, as far as anybody knows.
+                let record = try #require(await store.sessionsToRejoin().first)
+                #expect(try #require(list.first).position == record.anchor?.position(at: house.clock.now()))
+                #expect(try #require(list.first).position > record.position)
+                house.cast.accept(house.loungeEndpoint)
+                let after = try await house.engine.rejoin(before.id)
+                #expect(try house.lounge().loadedTokens.count == 1)
+                #expect(after.anchor?.time.seconds == 9)
+                #expect(after.queue.current == before.queue.current)
+            }
         }
-        running.cancel()
-        await running.value
     }
 
     @Test("a session that nobody runs is ended: its device is told, and it is forgotten")
     func endsForgotten() async throws {
-        let store = InMemoryStore()
-        let crashed = House.twoWithQueues(store: store)
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.play(["one", "two"], in: ["Lounge"])
-        let state = try crashed.lounge().state
-        try await House.twoWithQueues(store: store).live { house in
-            house.cast.keeps(state, on: house.loungeEndpoint)
-            try await house.engine.end(session: before.id, reason: .stop)
-            #expect(try house.lounge().asked == [.end(.stop)])
-            #expect(try await house.engine.sessionsToRejoin().isEmpty)
-            await #expect(throws: RouterError.self) { try await house.engine.rejoin(before.id) }
+        try await House.afterACrash(of: { House.twoWithQueues(store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two"], in: ["Lounge"])
+            let state = try crashed.lounge().state
+            try await House.twoWithQueues(store: store).live { house in
+                house.cast.keeps(state, on: house.loungeEndpoint)
+                try await house.engine.end(session: before.id, reason: .stop)
+                #expect(try house.lounge().asked == [.end(.stop)])
+                #expect(try await house.engine.sessionsToRejoin().isEmpty)
+                await #expect(throws: RouterError.self) { try await house.engine.rejoin(before.id) }
+            }
         }
-        running.cancel()
-        await running.value
     }
 }

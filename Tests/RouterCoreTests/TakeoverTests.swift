@@ -89,19 +89,16 @@ struct TakeoverTests {
 
     @Test("C5 a session that is taken up twice at the same moment is taken up once")
     func twoRejoins() async throws {
-        let store = InMemoryStore()
-        let crashed = Self.house(store: store)
-        let running = Task { await crashed.engine.run() }
-        let id = try await crashed.play(["one", "two"], in: ["Lounge"]).id
-        try await Self.house(store: store).live { house in
-            async let first = house.engine.rejoin(id)
-            async let second = house.engine.rejoin(id)
-            let ids = try await [first.id, second.id]
-            #expect(ids == [id, id])
-            #expect(house.cast.opened.count == 1)
+        try await House.afterACrash(of: { Self.house(store: $0) }) { crashed, store in
+            let id = try await crashed.play(["one", "two"], in: ["Lounge"]).id
+            try await Self.house(store: store).live { house in
+                async let first = house.engine.rejoin(id)
+                async let second = house.engine.rejoin(id)
+                let ids = try await [first.id, second.id]
+                #expect(ids == [id, id])
+                #expect(house.cast.opened.count == 1)
+            }
         }
-        running.cancel()
-        await running.value
     }
 
     @Test("R5 a room that joins while what plays is moved is not in its way, and comes in where it is by then")

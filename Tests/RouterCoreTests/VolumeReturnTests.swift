@@ -55,21 +55,18 @@ struct VolumeReturnTests {
 
     @Test("C5 and so it is by the next process")
     func toldAfterCrash() async throws {
-        let store = InMemoryStore()
-        let crashed = Self.rooms(store: store)
-        crashed.airplay.saysNoVolume()
-        let running = Task { await crashed.engine.run() }
-        let before = try await crashed.play(["one"], in: ["Kitchen"])
-        _ = try await command(.setVolume(VolumePosition(0.2), room: nil), crashed)
-        let house = Self.rooms(store: store)
-        house.airplay.saysNoVolume()
-        try await house.live { house in
-            _ = try await house.engine.rejoin(before.id)
-            #expect(Self.volumes(house.airplay.session(named: "Kitchen")).map(\.level.value) == [0.2])
-            #expect(await house.session()?.volume?.level.value == 0.2)
+        try await House.afterACrash(of: { Self.rooms(store: $0) }) { crashed, store in
+            crashed.airplay.saysNoVolume()
+            let before = try await crashed.play(["one"], in: ["Kitchen"])
+            _ = try await command(.setVolume(VolumePosition(0.2), room: nil), crashed)
+            let house = Self.rooms(store: store)
+            house.airplay.saysNoVolume()
+            try await house.live { house in
+                _ = try await house.engine.rejoin(before.id)
+                #expect(Self.volumes(house.airplay.session(named: "Kitchen")).map(\.level.value) == [0.2])
+                #expect(await house.session()?.volume?.level.value == 0.2)
+            }
         }
-        running.cancel()
-        await running.value
     }
 
     @Test(

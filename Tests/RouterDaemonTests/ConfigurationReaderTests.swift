@@ -180,6 +180,43 @@ struct ConfigurationReaderTests {
         #expect(rooms.map { $0.quietHours?.description } == ["22:00-07:00 at 30 %", "13:00-14:00 at 0 %"])
     }
 
+    @Test("R5 how loud a room begins, whatever YAML takes it for")
+    func startVolume() throws {
+        let forms = ["preserve", "last", "40", "40 %", "\"40%\"", "at most 40 %", "'at most 40'", "040"]
+        let text = forms.enumerated().map { "  - { name: R\($0), devices: [A], start_volume: \($1) }" }
+        let rooms = try read("version: 1\nrooms:\n" + text.joined(separator: "\n")).rooms
+        #expect(
+            rooms.map { $0.startVolume?.description } == [
+                "preserve", "last", "40 %", "40 %", "40 %", "at most 40 %", "at most 40 %", "40 %",
+            ])
+        #expect(try read("version: 1\nrooms: [{ name: A, devices: [A] }]").rooms[0].startVolume == nil)
+        let curved = "version: 1\nrooms: [{ name: A, devices: [A], volume_curve: decibel 50 taper 2 }]"
+        #expect(try read(curved).rooms[0].volumeCurve == .decibel(range: 50, taper: 2))
+    }
+
+    @Test(
+        "R5 a start volume that is none is refused with its place and what was meant",
+        arguments: [
+            ("start_volume: lsat", "c.yaml:5:19: “lsat” is no form", "Did you mean “last”?"),
+            ("start_volume: 140 %", "c.yaml:5:19: the start volume “140 %” is no level", "0 to 100"),
+            ("start_volume: 1:40", "c.yaml:5:19: the start volume “1:40”", "0 to 100"),
+            ("start_volume: 0x28", "c.yaml:5:19: the start volume", "0 to 100"),
+            ("start_volume: off", "c.yaml:5:19: “off” is no form", "Write preserve"),
+            ("start_volume: ~", "c.yaml:5:19: “~” is no form", "Write preserve"),
+            ("start_volume: [40]", "c.yaml:5:19: start_volume must be text", "quotes"),
+            ("start_volume: { cap: 40 }", "c.yaml:5:19: start_volume must be text", "quotes"),
+            ("volume_curve: decible 50", "c.yaml:5:19: “decible 50” is no form", "Did you mean “decibel”?"),
+            ("volume_curve: table 0 50 50", "c.yaml:5:19: the volume curve “table 0 50 50” is out of", "each higher"),
+            ("volume_curve: [0, 50, 100]", "c.yaml:5:19: volume_curve must be text", "quotes"),
+            ("start_volum: 40", "c.yaml:5:5: a room has no key “start_volum”", "Did you mean “start_volume”?"),
+        ])
+    func wrongStartVolume(line: String, said: String, hint: String) {
+        let text = "version: 1\nrooms:\n  - name: A\n    devices: [A]\n    \(line)"
+        let error = #expect(throws: RouterError.self) { try read(text) }
+        #expect(error?.message.hasPrefix(said) == true, "\(error?.message ?? "")")
+        #expect(error?.hint?.contains(hint) == true, "\(error?.hint ?? "")")
+    }
+
     @Test("C21 how Cast devices are checked, and the first-run hint") func cast() throws {
         let configuration = try ConfigurationReader(path: "/etc/router/c.yaml").read(
             """

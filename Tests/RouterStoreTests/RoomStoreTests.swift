@@ -14,6 +14,8 @@ struct RoomStoreTests {
             name: "Küche", aliases: ["cooking"], devices: ["A", "cast://10.0.0.1"], via: .airplay,
             volumeLimit: VolumePosition(0.5), offsetMilliseconds: -20, stored: true)
         kitchen.quietHours = try QuietHours("22:00-07:00 at 30 %")
+        kitchen.startVolume = .cap(VolumePosition(0.25))
+        kitchen.volumeCurve = .table([0, 0.05, 1])
         let group = RoomGroup(name: "Down", rooms: ["Küche", "TV"], trims: ["TV": 0.5])
         do {
             let store = try RouterStore(path: folder.file)

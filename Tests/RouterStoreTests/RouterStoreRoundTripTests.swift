@@ -45,12 +45,14 @@ struct RouterStoreRoundTripTests {
         try await store.remember(route: old, name: "Küche", keys: keys)
         try await store.remember(route: new, name: "New", keys: [StrongKey(.castID, "02")])
         for route in [old, new] { try await store.saveVolume(VolumeState(level: VolumePosition(0.5)), of: route) }
+        try await store.saveLastLevel(VolumePosition(0.5), of: old)
         try await store.savePin("aa", of: keys[0].description)
         try await store.savePin("bb", of: "castID:02")
         #expect(try await store.forgetRoute(nil, name: "Cellar") == false)
         #expect(try await store.forgetRoute(nil, name: "KÜCHE"))
         #expect(try await store.route(forAnyOf: keys) == nil)
         #expect(try await store.volume(of: old) == nil)
+        #expect(try await store.lastLevel(of: old) == nil)
         #expect(try await store.pin(of: keys[0].description) == nil)
         #expect(try await store.route(forAnyOf: [StrongKey(.castID, "02")]) == new)
         #expect(try await store.volume(of: new) != nil)
@@ -188,6 +190,21 @@ struct RouterStoreRoundTripTests {
             #expect(try await store.volume(of: route) == volume)
         }
         #expect(try await store.volume(of: RouteID(rawValue: "rt-2")) == nil)
+    }
+
+    @Test("R5 what a route was last set to, beside how loud it is")
+    func lastLevel() async throws {
+        let store = try RouterStore.inMemory()
+        let route = RouteID(rawValue: "rt-1")
+        #expect(try await store.lastLevel(of: route) == nil)
+        try await store.saveVolume(VolumeState(level: VolumePosition(0.5)), of: route)
+        #expect(try await store.lastLevel(of: route) == nil)
+        for level in [0.2, 1.0 / 3] {
+            try await store.saveLastLevel(VolumePosition(level), of: route)
+            #expect(try await store.lastLevel(of: route)?.value == level)
+        }
+        #expect(try await store.volume(of: route)?.level.value == 0.5)
+        #expect(try await store.lastLevel(of: RouteID(rawValue: "rt-2")) == nil)
     }
 
     @Test("a cancelled task's write is finished")

@@ -61,6 +61,7 @@ func record(_ id: String) -> SessionRecord {
             quality: .deviceReported, duration: MediaTime(milliseconds: 60_000)), rate: 1.5)
     record.master = 0
     record.silencedMaster = 0.75
+    record.volumesLinked = true
     record.played = [ItemID(rawValue: "01H"), ItemID(rawValue: "01G")]
     return record
 }

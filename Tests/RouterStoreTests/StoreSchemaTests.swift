@@ -83,6 +83,7 @@ struct StoreSchemaTests {
         #expect(
             try await store.learnt(endpoint: EndpointID(rawValue: "raop:1"), firmware: nil) == ["codec": "l16"])
         #expect(try await store.volume(of: route)?.level == VolumePosition(0.25))
+        #expect(try await store.lastLevel(of: route) == nil)
     }
 
     @Test("a file of version 1 is read")

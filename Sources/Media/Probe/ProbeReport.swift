@@ -90,7 +90,11 @@ struct ProbeReport: Decodable, Sendable {
             studio: tag("network", "publisher", "studio"), seriesTitle: tag("show", "series"),
             season: number("seasonnumber", "season"), episode: number("episodesort", "episodeid", "episode"),
             trackNumber: number("track", "tracknumber"), discNumber: number("disc", "discnumber"),
-            releaseDate: tag("date", "releasedate", "originaldate", "year"), duration: live ? nil : duration)
+            releaseDate: tag("date", "releasedate", "originaldate", "year"), duration: live ? nil : duration,
+            language: tag("language").flatMap(LanguageName.tag))
+        // Elsewhere a rating is by how many stars somebody likes it.
+        let isStores = format?.format_name?.contains("mp4") ?? false
+        metadata.isExplicit = (tag("itunesadvisory") ?? (isStores ? tag("rating") : nil)).flatMap(TagFields.explicit)
         metadata.kind = kind(metadata, tag("mediatype", "stik"), podcast: tag("podcast") != nil, live: live)
         return metadata
     }

@@ -31,6 +31,7 @@ struct ChartFeed: TrackSource {
         var primaryGenreName: String?
         var releaseDate: String?
         var kind: String?
+        var trackExplicitness: String?
     }
 
     func read(_ bytes: [UInt8]) throws -> Playlist {
@@ -58,6 +59,9 @@ struct ChartFeed: TrackSource {
         metadata.genre = song.primaryGenreName.flatMap { Playlist.clean($0) }
         metadata.trackNumber = song.trackNumber
         metadata.discNumber = song.discNumber
+        metadata.isExplicit = song.trackExplicitness.flatMap {
+            $0 == "explicit" ? true : $0 == "notExplicit" || $0 == "cleaned" ? false : nil
+        }
         metadata.releaseDate = song.releaseDate.map { String($0.prefix(10)) }
         // The song's own length, as the store says it: what can be heard may be less.
         if let milliseconds = song.trackTimeMillis, milliseconds > 0, milliseconds < 1e11 {

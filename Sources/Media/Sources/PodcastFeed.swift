@@ -63,6 +63,8 @@ private final class PodcastReader: NSObject, XMLParserDelegate {
     private var text = ""
     private var author: String?
     private var picture: String?
+    private var language: String?
+    private var isExplicit: Bool?
     private var entry = Playlist.Entry(location: "")
     private var entryPicture: String?
 
@@ -123,6 +125,8 @@ private final class PodcastReader: NSObject, XMLParserDelegate {
             switch path[2] {
             case "title": playlist.title = Playlist.clean(text)
             case "itunes:author": author = Playlist.clean(text)
+            case "language": language = LanguageName.tag(text.trimmingCharacters(in: .whitespacesAndNewlines))
+            case "itunes:explicit": isExplicit = Self.explicit(text)
             default: break
             }
         } else if path == Self.channel + ["image", "url"], picture == nil {
@@ -140,8 +144,18 @@ private final class PodcastReader: NSObject, XMLParserDelegate {
         case "itunes:episode": entry.metadata.episode = number
         case "itunes:duration":
             entry.metadata.duration = PodcastFeed.duration(text.trimmingCharacters(in: .whitespacesAndNewlines))
+        case "itunes:explicit": entry.metadata.isExplicit = Self.explicit(text)
         case "pubdate": entry.metadata.releaseDate = PodcastFeed.day(text)
         default: break
+        }
+    }
+
+    /// The tag's words, of now and of before.
+    private static func explicit(_ text: String) -> Bool? {
+        switch text.trimmingCharacters(in: .whitespacesAndNewlines).lowercased() {
+        case "true", "yes", "explicit": true
+        case "false", "no", "clean": false
+        default: nil
         }
     }
 
@@ -150,6 +164,8 @@ private final class PodcastReader: NSObject, XMLParserDelegate {
         for index in playlist.entries.indices {
             playlist.entries[index].metadata.artist = playlist.entries[index].metadata.artist ?? author
             playlist.entries[index].metadata.seriesTitle = playlist.title
+            playlist.entries[index].metadata.language = language
+            playlist.entries[index].metadata.isExplicit = playlist.entries[index].metadata.isExplicit ?? isExplicit
             if playlist.entries[index].metadata.images.isEmpty, let picture {
                 playlist.entries[index].metadata.images = [MediaImage(url: picture)]
             }

@@ -7,7 +7,8 @@ enum ID3Tags {
     private static let maximumText = 64 << 10
     private static let names = [
         "TIT2": "TITLE", "TIT3": "SUBTITLE", "TPE1": "ARTIST", "TPE2": "ALBUMARTIST", "TALB": "ALBUM",
-        "TCOM": "COMPOSER", "TRCK": "TRACKNUMBER", "TPOS": "DISCNUMBER", "TDRC": "DATE", "TYER": "YEAR",
+        "TCOM": "COMPOSER", "TLAN": "LANGUAGE", "TRCK": "TRACKNUMBER", "TPOS": "DISCNUMBER", "TDRC": "DATE",
+        "TYER": "YEAR",
     ]
 
     static func read(size: Int64, _ bytes: QuickFacts.Bytes) -> QuickFacts? {
@@ -31,7 +32,11 @@ enum ID3Tags {
             let isPlain = frame[9] & (head[3] == 4 ? 0x0F : 0xC0) == 0
             if name == "APIC" { hasPicture = true }
             if let field = names[name], isPlain, size > 1, size <= maximumText, let content = bytes(at + 10, size) {
-                fields.add(field, text(content))
+                fields.add(field, values(content)[0])
+            } else if name == "TXXX", isPlain, size > 1, size <= maximumText, let content = bytes(at + 10, size) {
+                // A field that the writer names itself.
+                let values = values(content)
+                if values.count > 1, values[0].uppercased() == "ITUNESADVISORY" { fields.add(values[0], values[1]) }
             }
             at += 10 + Int64(size)
         }
@@ -46,22 +51,25 @@ enum ID3Tags {
         return bytes.reduce(0) { $0 << 7 | Int($1) }
     }
 
-    /// The first of the values, in the encoding that its first byte names.
-    private static func text(_ content: [UInt8]) -> String {
+    /// The values, at least one, in the encoding that the first byte names.
+    private static func values(_ content: [UInt8]) -> [String] {
         let body = Array(content.dropFirst())
+        var text: String
         switch content[0] {
         case 1, 2:
             let isBig = content[0] == 2 || body.starts(with: [0xFE, 0xFF])
-            let hasMark = body.starts(with: [0xFE, 0xFF]) || body.starts(with: [0xFF, 0xFE])
-            let pairs = Array(body.dropFirst(hasMark ? 2 : 0))
             var units: [UInt16] = []
-            for index in stride(from: 0, to: pairs.count - 1, by: 2) {
-                let high = UInt16(pairs[isBig ? index : index + 1])
-                units.append(high << 8 | UInt16(pairs[isBig ? index + 1 : index]))
+            for index in stride(from: 0, to: max(0, body.count - 1), by: 2) {
+                let high = UInt16(body[isBig ? index : index + 1])
+                units.append(high << 8 | UInt16(body[isBig ? index + 1 : index]))
             }
-            return String(decoding: units.prefix { $0 != 0 }, as: UTF16.self)
-        case 3: return String(decoding: body.prefix { $0 != 0 }, as: UTF8.self)
-        default: return String(String.UnicodeScalarView(body.prefix { $0 != 0 }.map { UnicodeScalar($0) }))
+            text = String(decoding: units, as: UTF16.self)
+        case 3: text = String(decoding: body, as: UTF8.self)
+        default: text = String(String.UnicodeScalarView(body.map { UnicodeScalar($0) }))
+        }
+        return text.unicodeScalars.split(separator: "\0", maxSplits: 2, omittingEmptySubsequences: false).map { value in
+            // Each may have a mark of its byte order.
+            String(String.UnicodeScalarView(value.first == "\u{FEFF}" ? value.dropFirst() : value))
         }
     }
 }

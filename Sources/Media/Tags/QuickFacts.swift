@@ -59,6 +59,15 @@ struct TagFields: Sendable, Equatable {
         values[key] = String(trimmed.prefix(Self.maximumCharacters))
     }
 
+    /// A store's word on a song: 1 and 4 are explicit, 2 is a cleaned one; nothing else says anything.
+    static func explicit(_ advisory: String) -> Bool? {
+        switch advisory {
+        case "1", "4": true
+        case "2": false
+        default: nil
+        }
+    }
+
     var metadata: MediaMetadata {
         func number(_ name: String) -> Int? {
             values[name].flatMap { Int($0.prefix { $0.isASCII && $0.isNumber }) }
@@ -67,6 +76,8 @@ struct TagFields: Sendable, Equatable {
             kind: .music, title: values["TITLE"], subtitle: values["SUBTITLE"], artist: values["ARTIST"],
             album: values["ALBUM"], albumArtist: values["ALBUMARTIST"] ?? values["ALBUM ARTIST"],
             composer: values["COMPOSER"], genre: values["GENRE"], trackNumber: number("TRACKNUMBER"),
-            discNumber: number("DISCNUMBER"), releaseDate: values["DATE"] ?? values["YEAR"])
+            discNumber: number("DISCNUMBER"), releaseDate: values["DATE"] ?? values["YEAR"],
+            isExplicit: values["ITUNESADVISORY"].flatMap(Self.explicit),
+            language: values["LANGUAGE"].flatMap(LanguageName.tag))
     }
 }

@@ -158,6 +158,8 @@ public struct SessionState: Codable, Sendable, Hashable, Identifiable {
     public var anchor: PlaybackAnchor?
     public var error: RouterError?
     public var volume: VolumeState?
+    /// True: a volume that is changed on a device moves the master, and not that room's trim.
+    public var volumesLinked: Bool?
     public var announcement: String?
     public var lastEnd: ItemEnd?
     /// What a station says that it plays now.
@@ -177,6 +179,7 @@ public struct SessionState: Codable, Sendable, Hashable, Identifiable {
         anchor = snapshot.anchor
         error = snapshot.error
         volume = snapshot.volume
+        volumesLinked = snapshot.volumesLinked
         announcement = snapshot.announcement
         lastEnd = snapshot.lastEnd
         nowPlaying = snapshot.nowPlaying
@@ -189,6 +192,7 @@ public struct SessionState: Codable, Sendable, Hashable, Identifiable {
             members: members, queue: queue, anchor: anchor, error: error, volume: volume, announcement: announcement,
             lastEnd: lastEnd, now: now)
         snapshot.nowPlaying = nowPlaying
+        snapshot.volumesLinked = volumesLinked
         return snapshot
     }
 }

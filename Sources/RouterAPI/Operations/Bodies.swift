@@ -81,6 +81,8 @@ public struct RoomBody: Codable, Sendable, Hashable, RefinedSchema {
     public var volumeLimit: VolumePosition?
     public var offsetMilliseconds: Int?
     public var quietHours: QuietHours?
+    public var startVolume: StartVolume?
+    public var volumeCurve: VolumeCurve?
 
     public init(_ room: Room) {
         name = room.name
@@ -90,12 +92,15 @@ public struct RoomBody: Codable, Sendable, Hashable, RefinedSchema {
         volumeLimit = room.volumeLimit
         offsetMilliseconds = room.offsetMilliseconds
         quietHours = room.quietHours
+        startVolume = room.startVolume
+        volumeCurve = room.volumeCurve
     }
 
     public var room: Room {
         Room(
             name: name, aliases: aliases ?? [], devices: devices, via: via ?? .auto, volumeLimit: volumeLimit,
-            offsetMilliseconds: offsetMilliseconds ?? 0, quietHours: quietHours)
+            offsetMilliseconds: offsetMilliseconds ?? 0, quietHours: quietHours, startVolume: startVolume,
+            volumeCurve: volumeCurve)
     }
 
     static var refinements: [String: JSONSchema] {

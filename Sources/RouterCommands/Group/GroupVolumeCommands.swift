@@ -11,13 +11,14 @@ struct GroupVolumeCommand: RouterVerb {
               router group volume upstairs 30
               router group volume upstairs -5
               router group volume upstairs mute
+              router group volume upstairs link
             """)
     static let discovers = false
 
     @Argument(help: "The group.", completion: .custom { _, _, _ in await DynamicCompletion.groups() })
     var name: String
 
-    @Argument(help: ArgumentHelp("45, +5, -5, mute or unmute.", valueName: "level"))
+    @Argument(help: ArgumentHelp("45, +5, -5, mute, unmute, link or unlink.", valueName: "level"))
     var level: String
 
     @OptionGroup var options: GlobalOptions
@@ -32,6 +33,7 @@ struct GroupVolumeCommand: RouterVerb {
         return try await CommandPerformer(context: context, name: "volume").perform(
             on: targets, { Self.commands(setting, group, $0) },
             sentence: { report in
+                if case .linked(let on) = setting { return VolumeSetting.sentence(linked: on) }
                 let loud = report.volume.map { "at \($0) %" } ?? "set"
                 return "\(group.name) (\(report.place)) is \(report.muted == true ? "muted" : loud)"
             })
@@ -40,7 +42,7 @@ struct GroupVolumeCommand: RouterVerb {
     static func commands(_ setting: VolumeSetting, _ group: RoomGroup, _ target: SessionTarget) -> [RemoteCommand] {
         let all = target.session.members
         let meant = all.filter { target.rooms?.contains($0.name) ?? true }
-        guard meant.count < all.count else { return [setting.command(room: nil)] }
+        guard meant.count < all.count, !setting.isOfSession else { return [setting.command(room: nil)] }
         // A room of several devices is one by its name, which is what a trim is kept under.
         return meant.map(\.roomName).unique.map { room in
             guard case .level(let level) = setting else { return setting.command(room: room) }

@@ -10,7 +10,7 @@ struct RoomsCreateCommand: RouterVerb {
 
               router rooms create "Ground Floor" Kitchen "Living Room TV"
               router rooms create Den "Sonos Den" --prefer airplay --volume-limit 60
-              router rooms create Nursery "Baby Speaker" --quiet-hours "19:00-07:00 at 20 %"
+              router rooms create Nursery "Baby Speaker" --quiet-hours "19:00-07:00 at 20 %" --start-volume 25
             """)
 
     @Argument(help: "What to call the room.")
@@ -20,24 +20,10 @@ struct RoomsCreateCommand: RouterVerb {
         help: "Its devices: names, ids or URIs.", completion: .custom { _, _, _ in await DynamicCompletion.devices() })
     var devices: [String]
 
-    @Option(name: .long, help: ArgumentHelp("Another name for it; may be repeated.", valueName: "name"))
-    var alias: [String] = []
-
     @Option(name: .long, help: "airplay, cast, cast-streaming or auto.")
     var prefer: ViaPreference = .auto
 
-    @Option(name: .long, help: ArgumentHelp("The loudest that it may be set to, 0 to 100.", valueName: "level"))
-    var volumeLimit: Int?
-
-    @Option(
-        name: .long, help: ArgumentHelp("When it is not to be loud: \"22:00-07:00 at 30 %\".", valueName: "hours"))
-    var quietHours: String?
-
-    @Option(
-        name: .long,
-        help: ArgumentHelp("Heard so much later than others, -5000ms to 5000ms.", valueName: "20ms"))
-    var offset: String?
-
+    @OptionGroup var wanted: RoomOptions
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
@@ -45,23 +31,6 @@ struct RoomsCreateCommand: RouterVerb {
             throw ValidationError("“\(name)” is no name for a room: it is not empty, and does not begin with @.")
         }
         if devices.isEmpty { throw ValidationError("Say which devices are in it, by name, id or URI.") }
-        if let volumeLimit, !(0...100).contains(volumeLimit) {
-            throw ValidationError("The limit is a number from 0 to 100, not \(volumeLimit).")
-        }
-        do {
-            _ = try quietHours.map { try QuietHours($0) }
-        } catch let error as RouterError {
-            throw ValidationError("\(error.message). \(error.hint ?? "")")
-        }
-        _ = try offset.map(Self.milliseconds)
-    }
-
-    static func milliseconds(_ text: String) throws -> Int {
-        let typed = CommandWords.typed(text)
-        guard typed.hasSuffix("ms"), let value = Int(typed.dropLast(2)), (-5000...5000).contains(value) else {
-            throw ValidationError("“\(typed)” is no offset. Write it with its unit, -5000ms to 5000ms.")
-        }
-        return value
     }
 
     func run(_ context: VerbContext) async throws -> Int32 {
@@ -81,12 +50,8 @@ struct RoomsCreateCommand: RouterVerb {
                     scope: .route)
             }
         }
-        let room = Room(
-            name: name, aliases: alias, devices: devices, via: prefer,
-            volumeLimit: volumeLimit.map { VolumePosition(percent: Double($0)) },
-            offsetMilliseconds: try offset.map(Self.milliseconds) ?? 0,
-            quietHours: try quietHours.map { try QuietHours($0) },
-            stored: true)
+        var room = Room(name: name, devices: devices, via: prefer, stored: true)
+        try wanted.change(&room)
         let made = try await context.router.saveRoom(room, replacing: nil)
         try await RoomEdit(context: context).warnOfStrangers(in: made.devices)
         try context.show(made, "Made the room \(made.name) of \(Phrase.list(made.devices))")

@@ -86,6 +86,13 @@ extension Room: ListDisplayable {
         lines.append("played to by \(via == .auto ? "whatever fits" : via.rawValue)")
         if let volumeLimit { lines.append("never louder than \(volumeLimit.percent) %") }
         if let quietHours { lines.append("quiet hours \(quietHours)") }
+        switch startVolume {
+        case nil, .preserve?: break
+        case .last?: lines.append("begins as loud as it was last set")
+        case .set(let level)?: lines.append("begins at \(level.percent) %")
+        case .cap(let level)?: lines.append("begins at \(level.percent) % at most")
+        }
+        if let volumeCurve { lines.append("volume curve \(volumeCurve)") }
         if offsetMilliseconds != 0 {
             lines.append("heard \(abs(offsetMilliseconds)) ms \(offsetMilliseconds > 0 ? "later" : "earlier")")
         }

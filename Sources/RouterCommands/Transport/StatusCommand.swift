@@ -111,6 +111,7 @@ struct StatusLines {
             parts.append(ClockTime.format(elapsed) + (length.map { "/" + ClockTime.format($0) } ?? " live"))
         }
         if let volume = session.shownVolume { parts.append(volume.muted ? "muted" : "volume \(volume.level.percent)") }
+        if session.volumesLinked == true, session.members.count > 1 { parts.append("volumes linked") }
         if let announcement = session.announcement, session.currentItem != nil {
             parts.append("announcing “\(announcement)”")
         }

@@ -13,10 +13,16 @@ struct VolumeCommand: RouterVerb {
               router volume -5 -r Kitchen
               router volume mute
               router volume 10 --fade 30s
+              router volume link
+
+            Linked, a volume that is changed on one device moves all rooms that play together, and not that one against \
+            the others.
             """)
     static let discovers = false
 
-    @Argument(help: ArgumentHelp("45, +5, -5, mute or unmute; nothing shows how loud it is.", valueName: "level"))
+    @Argument(
+        help: ArgumentHelp(
+            "45, +5, -5, mute, unmute, link or unlink; nothing shows how loud it is.", valueName: "level"))
     var level: String?
 
     @Option(name: .long, help: ArgumentHelp("Go there evenly over this time, at most an hour.", valueName: "time"))
@@ -43,10 +49,11 @@ struct VolumeCommand: RouterVerb {
             { target in
                 // All rooms of a session are its master; one or some of them are each set by itself.
                 let all = target.rooms.map { Set($0) == Set(target.session.members.map(\.name)) } ?? true
-                let rooms: [String?] = all ? [nil] : target.rooms ?? []
+                let rooms: [String?] = all || change.isOfSession ? [nil] : target.rooms ?? []
                 return rooms.map { change.command(room: $0, fade: fade?.mediaTime) }
             },
             sentence: { report in
+                if case .linked(let on) = change { return VolumeSetting.sentence(linked: on) }
                 guard let volume = report.volume else { return "The volume of \(report.place) was set" }
                 if let fade {
                     return
@@ -78,6 +85,14 @@ enum VolumeSetting: Sendable, Equatable {
     /// −1 to 1.
     case step(Double)
     case muted(Bool)
+    case linked(Bool)
+
+    /// Whether it is no room's own.
+    var isOfSession: Bool { if case .linked = self { true } else { false } }
+
+    static func sentence(linked: Bool) -> String {
+        "Who turns one device now turns " + (linked ? "all that play together" : "that one alone")
+    }
 
     /// Throws `ValidationError`.
     init(_ text: String) throws {
@@ -85,6 +100,8 @@ enum VolumeSetting: Sendable, Equatable {
         switch typed {
         case "mute": self = .muted(true)
         case "unmute": self = .muted(false)
+        case "link": self = .linked(true)
+        case "unlink": self = .linked(false)
         default:
             let sign = typed.first.flatMap { $0 == "+" || $0 == "-" ? $0 : nil }
             var digits = sign == nil ? typed[...] : typed.dropFirst()
@@ -92,7 +109,7 @@ enum VolumeSetting: Sendable, Equatable {
             guard digits.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") }), let number = Double(digits),
                 (0...100).contains(number)
             else {
-                throw ValidationError("“\(typed)” is no volume. Write 0 to 100, +5, -5, mute or unmute.")
+                throw ValidationError("“\(typed)” is no volume. Write 0 to 100, +5, -5, mute, unmute, link or unlink.")
             }
             switch sign {
             case "+"?: self = .step(number / 100)
@@ -107,6 +124,7 @@ enum VolumeSetting: Sendable, Equatable {
         case .level(let level): fade.map { .fade(to: level, over: $0, room: room) } ?? .setVolume(level, room: room)
         case .step(let step): .stepVolume(step, room: room)
         case .muted(let muted): .mute(muted, room: room)
+        case .linked(let on): .linkVolumes(on)
         }
     }
 }

@@ -87,9 +87,7 @@ struct WatchCommand: RouterVerb {
         var printed = 0
         let clock = SystemHostClock()
         for await list in ForeignPlayers.watch(now: { clock.now() }) {
-            if let outage = list.outage {
-                context.console.err("\(outage.message)\(outage.hint.map { ". \($0)" } ?? "")")
-            }
+            if let outage = list.outage { context.note(outage.message, hint: outage.hint) }
             try show(DesktopLine(players: list.players), context)
             printed += 1
             if let count, printed >= count { return }

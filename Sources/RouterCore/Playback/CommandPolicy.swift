@@ -33,7 +33,7 @@ struct CommandPolicy: Sendable {
             // Some remotes say stop where they mean pause, and a queue that is gone is not to be had back by a button.
             return .instead(
                 .pause, notice: "\(name) was told to stop: paused, the queue is kept", hint: "Stop it here to end it")
-        case .setStreamVolume, .rate, .jump, .selectTracks, .skipAd, .trim, .fade: return .denied
+        case .setStreamVolume, .rate, .jump, .selectTracks, .skipAd, .trim, .linkVolumes, .fade: return .denied
         }
     }
 

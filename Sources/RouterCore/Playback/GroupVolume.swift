@@ -73,6 +73,16 @@ struct GroupVolume: Sendable, Equatable {
         normalise()
     }
 
+    /// A room has come to be this loud, and takes the others along: the master moves, and no trim does. Where the master
+    /// can rise no further, or not by so much at once, what is left is the room's own, as in `set`.
+    ///
+    /// - Parameter step: the most that the master rises by.
+    mutating func follow(_ wanted: VolumePosition, of room: Int, atMost step: Double) {
+        guard let trim = trims[room], trim > 0 else { return set(wanted, of: room) }
+        setMaster(VolumePosition(min(wanted.value / trim, master + max(0, step))))
+        if abs(master * trim - wanted.value) > 1e-9 { set(wanted, of: room) }
+    }
+
     /// How loud a room is to be against the loudest. The loudest of all is trimmed against the next.
     mutating func setTrim(_ trim: Double, of room: Int) {
         guard trims[room] != nil, let next = trims.filter({ $0.key != room }).values.max(), next > 0 else { return }
@@ -124,6 +134,8 @@ struct VolumeEcho: Sendable, Equatable {
 
     /// How long after a write has returned news of before it may still come.
     static let graceNanoseconds: Int64 = 500_000_000
+    /// How long after a write has returned the device's first word is about that write, whatever it says.
+    static let answerNanoseconds: Int64 = 2_000_000_000
 
     private var expected: VolumeState?
     private var confirmed = true
@@ -131,6 +143,9 @@ struct VolumeEcho: Sendable, Equatable {
     private var earlier: [VolumeState] = []
     private var underWay = 0
     private var graceEnd = Int64.min
+    private var answerEnd = Int64.min
+    /// What was last judged foreign may be no more than what the device made of the last write.
+    private(set) var mayBeAnswer = false
     private var heard: VolumeState?
 
     mutating func writes(_ volume: VolumeState, after known: VolumeState?) {
@@ -145,6 +160,7 @@ struct VolumeEcho: Sendable, Equatable {
     mutating func returned(at now: Int64) {
         underWay = max(0, underWay - 1)
         graceEnd = now + Self.graceNanoseconds
+        answerEnd = now + Self.answerNanoseconds
     }
 
     /// - Parameter step: the smallest change that the device makes.
@@ -159,6 +175,7 @@ struct VolumeEcho: Sendable, Equatable {
         if !confirmed, now < graceEnd, earlier.contains(where: { Self.matches(volume, $0, within: step) }) {
             return .wait(graceEnd)
         }
+        mayBeAnswer = !confirmed && now < answerEnd
         heard = volume
         expected = volume
         confirmed = true

@@ -26,6 +26,9 @@ struct Member: Sendable {
     var room: String
     var volumeLimit: VolumePosition?
     var quietHours: QuietHours?
+    var startVolume = StartVolume.preserve
+    /// How positions of its slider become the device's levels; the session counts in positions.
+    var volumeCurve = VolumeCurve.linear
     var offsetNanoseconds: Int64
     var candidates: [RouteChoice.Candidate]
     var phase: Phase = .waiting
@@ -114,6 +117,8 @@ struct Member: Sendable {
         self.room = room.name
         volumeLimit = room.volumeLimit
         quietHours = room.quietHours
+        startVolume = room.startVolume ?? .preserve
+        volumeCurve = room.volumeCurve ?? .linear
         offsetNanoseconds = Int64(room.offsetMilliseconds) * 1_000_000
         candidates = choice.candidates.filter(\.usable)
     }
@@ -125,6 +130,7 @@ struct Member: Sendable {
         self.room = record.room
         volumeLimit = room?.volumeLimit
         quietHours = room?.quietHours
+        volumeCurve = room?.volumeCurve ?? .linear
         offsetNanoseconds = Int64(room?.offsetMilliseconds ?? 0) * 1_000_000
         candidates = []
         self.endpoint = endpoint
@@ -169,6 +175,16 @@ struct Member: Sendable {
     var isOver: Bool { phase == .left || phase == .finished || phase == .failed }
 
     var volumeCanBeSet: Bool { session?.descriptor.volume.handling == .adjustable }
+
+    /// As the device is told it.
+    func deviceVolume(_ volume: VolumeState) -> VolumeState {
+        VolumeState(level: VolumePosition(volumeCurve.deviceValue(volume.level)), muted: volume.muted)
+    }
+
+    /// What the device says, as its room's slider shows it.
+    func shownVolume(_ device: VolumeState) -> VolumeState {
+        VolumeState(level: volumeCurve.position(deviceValue: device.level.value).position, muted: device.muted)
+    }
 
     /// Whether something is announced there, over what it plays.
     var isLent: Bool { clipNews != nil }

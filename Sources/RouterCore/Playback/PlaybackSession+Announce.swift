@@ -128,15 +128,18 @@ extension PlaybackSession {
     private func tellClipVolume(_ volume: VolumeState, to index: Int, _ session: any RouteSession) async {
         guard members[index].isLent else { return }
         let generation = members[index].generation
-        members[index].echo.writes(volume, after: members[index].volume)
-        try? await call(index, session) { try await $0.setVolume(volume) }
+        let told = members[index].deviceVolume(volume)
+        members[index].echo.writes(told, after: members[index].volume.map(members[index].deviceVolume))
+        try? await call(index, session) { try await $0.setVolume(told) }
         if members[index].generation == generation { members[index].echo.returned(at: clock.now()) }
     }
 
     /// Whether a room says how loud the clip is that is announced there, however late it says so.
-    func isOfClip(_ volume: VolumeState, step: Double, in index: Int) -> Bool {
-        guard members[index].isLent, let clip = announcement?.clipVolumes[index] else { return false }
-        return clip.muted == volume.muted && abs(clip.level.value - volume.level.value) <= step + 1e-9
+    func isOfClip(_ reading: VolumeState, step: Double, in index: Int) -> Bool {
+        guard members[index].isLent,
+            let clip = announcement?.clipVolumes[index].map(members[index].deviceVolume)
+        else { return false }
+        return clip.muted == reading.muted && abs(clip.level.value - reading.level.value) <= step + 1e-9
     }
 
     // MARK: A person's word meanwhile
@@ -167,7 +170,8 @@ extension PlaybackSession {
     private static func overrules(_ command: RemoteCommand) -> Bool {
         switch command {
         case .play, .pause, .toggle, .stop, .next, .previous, .seek, .seekBy, .rate, .jump, .selectTracks, .skipAd: true
-        case .setVolume, .stepVolume, .mute, .setStreamVolume, .shuffle, .toggleShuffle, .repeatMode, .trim, .fade:
+        case .setVolume, .stepVolume, .mute, .setStreamVolume, .shuffle, .toggleShuffle, .repeatMode, .trim,
+            .linkVolumes, .fade:
             false
         }
     }

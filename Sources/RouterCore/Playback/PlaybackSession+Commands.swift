@@ -79,6 +79,7 @@ extension PlaybackSession {
         case .stepVolume(let step, let room): try await stepVolume(step, room: room, from: origin)
         case .mute(let muted, let room): try await mute(muted, room: room)
         case .trim(let trim, let room): try await setTrim(trim, room: room)
+        case .linkVolumes(let on): await linkVolumes(on)
         case .fade(let level, let time, let room): try await fade(to: level, over: time, room: room)
         case .setStreamVolume(let level, let room): try await setStreamVolume(level, room: room)
         case .rate(let rate): try await setRate(rate)

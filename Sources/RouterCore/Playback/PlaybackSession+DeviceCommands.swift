@@ -62,8 +62,8 @@ extension PlaybackSession {
         switch policy.ruling(on: command, from: origin, called: members[index].name) {
         case .denied: return .denied
         case .allowed:
-            let command = policy.confined(command, to: route)
-            return isEcho(command, of: index) ? .succeeded : try await perform(command, order)
+            if isEcho(command, of: index) { return .succeeded }
+            return try await perform(policy.confined(shown(command, index), to: route), order)
         case .instead(let other, let message, let hint):
             let outcome = try await perform(policy.confined(other, to: route), order)
             await notice(.info, message, hint: hint, member: index)
@@ -71,11 +71,17 @@ extension PlaybackSession {
         }
     }
 
+    /// A level that the device asks for, as its room's slider shows it.
+    private func shown(_ command: RemoteCommand, _ index: Int) -> RemoteCommand {
+        guard case .setVolume(let level, let room) = command else { return command }
+        return .setVolume(members[index].shownVolume(VolumeState(level: level)).level, room: room)
+    }
+
     /// Whether a device only says back what it was told: half of its step is nobody's turn of a knob.
     private func isEcho(_ command: RemoteCommand, of index: Int) -> Bool {
         // While something is announced there it may be that of the clip, too.
         [members[index].volume, announcement?.clipVolumes[index]].compactMap(\.self).contains { volume in
-            isEcho(command, of: volume, index)
+            isEcho(command, of: members[index].deviceVolume(volume), index)
         }
     }
 

@@ -55,6 +55,7 @@ extension PlaybackSession {
         members[index].room = found.name
         members[index].volumeLimit = found.volumeLimit
         members[index].quietHours = found.quietHours
+        members[index].volumeCurve = found.volumeCurve
         members[index].offsetNanoseconds = found.offsetNanoseconds
         members[index].volume = nil
         volumes.remove(index)

@@ -112,7 +112,9 @@ extension PlaybackSession {
             }
         }
         do {
-            _ = try await writeVolumes(isFade: true)
+            // What fades out ends in silence, and nobody wants to begin with that.
+            let isEnd = step == fade.steps && fade.way.to.value > 0
+            _ = try await writeVolumes(sparesClips: true, isSetting: isEnd)
         } catch {
             let error = RouterError(wrapping: error)
             await notice(.warning, "the fade ended early: \(error.message)", hint: error.hint)

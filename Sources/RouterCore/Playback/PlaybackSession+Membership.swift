@@ -122,7 +122,7 @@ extension PlaybackSession {
         members.first { $0.takesPart && routes.contains($0.route) && $0.phase == .failed }?.error
     }
 
-    /// What the rooms are now, by their names: their limits, hours and offsets hold from here on.
+    /// What the rooms are now, by their names: their limits, hours, offsets and volumes at the start hold from here on.
     func take(_ rooms: [Room]) async {
         await serially {
             for index in members.indices where members[index].takesPart && !members[index].isOver {
@@ -131,6 +131,8 @@ extension PlaybackSession {
                 }
                 members[index].volumeLimit = room.volumeLimit
                 members[index].quietHours = room.quietHours
+                members[index].startVolume = room.startVolume ?? .preserve
+                bend(index, by: room.volumeCurve ?? .linear)
                 let offset = Int64(room.offsetMilliseconds) * 1_000_000
                 guard members[index].offsetNanoseconds != offset else { continue }
                 members[index].offsetNanoseconds = offset

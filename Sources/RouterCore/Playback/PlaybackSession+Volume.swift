@@ -87,6 +87,10 @@ extension PlaybackSession {
         await tellFixed(wanted)
         let room = part(room)
         if room == nil { return try await setMaster(level, in: able, from: origin) }
+        if let index = turned(able, by: origin) {
+            let allowed = await stepped(level, above: members[index].volume?.level, from: origin, index)
+            return try await setLinked(allowed, by: index)
+        }
         let targets = isGroup(room) ? levels(level, of: able) : [:]
         for index in able {
             let wanted = targets[index] ?? level
@@ -110,6 +114,10 @@ extension PlaybackSession {
         let room = part(room)
         if room == nil {
             return try await setMaster(VolumePosition(volumes.master + step), in: known, from: origin)
+        }
+        if let index = turned(known, by: origin), let now = members[index].volume?.level {
+            let allowed = await stepped(VolumePosition(now.value + step), above: now, from: origin, index)
+            return try await setLinked(allowed, by: index)
         }
         let level = loudness(of: known).map { VolumePosition($0 + step) }
         let targets = isGroup(room) ? level.map { levels($0, of: known) } ?? [:] : [:]
@@ -158,7 +166,7 @@ extension PlaybackSession {
             let level = limited(members[index].volume?.level ?? VolumePosition(1.0 / 3), index)
             volumeTargets[index] = VolumeState(level: level, muted: muted)
         }
-        return try await writeVolumes()
+        return try await writeVolumes(isSetting: false)
     }
 
     func setTrim(_ trim: Double, room: String) async throws -> CommandOutcome {
@@ -197,7 +205,11 @@ extension PlaybackSession {
 
     /// Tells each room its target. Throws where none took it; the others are told of. `accepted` where none of those that
     /// took it says how loud it is.
-    func writeVolumes(isFade: Bool = false) async throws -> CommandOutcome {
+    ///
+    /// - Parameters:
+    ///   - sparesClips: what is announced keeps its own volume, which only a person changes.
+    ///   - isSetting: a person wants these levels, and not only something else of them.
+    func writeVolumes(sparesClips: Bool = false, isSetting: Bool = true) async throws -> CommandOutcome {
         let targets = volumeTargets
         volumeTargets = [:]
         guard !targets.isEmpty else { return .succeeded }
@@ -208,8 +220,7 @@ extension PlaybackSession {
             for (index, target) in targets {
                 if members[index].isLent {
                     announcement?.volumes[index] = target
-                    // What is announced has a volume of its own, which only a person changes.
-                    if isFade, announcement?.ownVolume ?? false { continue }
+                    if sparesClips, announcement?.ownVolume ?? false { continue }
                 }
                 group.addTask { (index, await self.write(target, to: index)) }
             }
@@ -218,6 +229,7 @@ extension PlaybackSession {
                     failure = failure ?? error
                 } else {
                     changed += 1
+                    if isSetting, let target = targets[index] { await rememberLast(target.level, of: index) }
                     if members[index].session?.descriptor.volume.readback != VolumeDescriptor.Readback.none {
                         outcome = .succeeded
                     }
@@ -239,10 +251,11 @@ extension PlaybackSession {
         }
         let generation = members[index].generation
         members[index].volumeIsOld = false
-        members[index].echo.writes(volume, after: members[index].volume)
+        let told = members[index].deviceVolume(volume)
+        members[index].echo.writes(told, after: members[index].volume.map(members[index].deviceVolume))
         var failure: RouterError?
         do {
-            try await call(index, session) { try await $0.setVolume(volume) }
+            try await call(index, session) { try await $0.setVolume(told) }
         } catch {
             failure = RouterError(wrapping: error)
         }
@@ -294,20 +307,34 @@ extension PlaybackSession {
 
     // MARK: What devices say
 
+    /// The room's curve is another one from now on: its device is as loud as it was, and another position shows that.
+    func bend(_ index: Int, by curve: VolumeCurve) {
+        guard members[index].volumeCurve != curve else { return }
+        let device = members[index].volume.map(members[index].deviceVolume)
+        members[index].volumeCurve = curve
+        guard let shown = device.map(members[index].shownVolume) else { return }
+        members[index].volume = shown
+        if volumes.trims[index] != nil { volumes.set(shown.level, of: index) }
+    }
+
     /// A device says how loud it is: back what it was told, or that somebody turned it there.
-    func heardVolume(_ volume: VolumeState, of index: Int) async {
+    ///
+    /// - Parameter reading: in the device's own levels.
+    func heardVolume(_ reading: VolumeState, of index: Int) async {
         let step = members[index].session?.descriptor.volume.step ?? 0.01
-        switch members[index].echo.judge(volume, step: step, at: clock.now()) {
+        switch members[index].echo.judge(reading, step: step, at: clock.now()) {
         case .echo: return
         // The write that is under way, or the end of its grace, looks again.
         case .wait(nil): return lookAgain(index, at: clock.now() + VolumeEcho.graceNanoseconds)
         case .wait(let instant?): return lookAgain(index, at: instant)
         case .foreign: break
         }
-        guard !isOfClip(volume, step: step, in: index) else { return }
+        guard !isOfClip(reading, step: step, in: index) else { return }
+        let volume = members[index].shownVolume(reading)
         let before = members[index].volume
         // While it was away the others may have been turned up or down without it.
         let left = members[index].volumeIsOld ? volumes.level(of: index, limit: limit(of: index)) : nil
+        let wasAway = members[index].volumeIsOld
         members[index].volumeIsOld = false
         let isApart = left.map { abs($0.value - volume.level.value) > step + 1e-9 } ?? false
         guard before != volume || volumes.trims[index] == nil || isApart else { return }
@@ -315,10 +342,18 @@ extension PlaybackSession {
         if members[index].isLent { announcement?.volumes[index] = volume }
         if before?.level != volume.level || volumes.trims[index] == nil || isApart {
             if started, before != nil, before != volume { outsideFade.insert(index) }
-            volumes.set(volume.level, of: index)
+            let isTurn = started && before != nil && !wasAway && !members[index].echo.mayBeAnswer
+            if isTurn, isLinked(index) {
+                moveLinked(by: index, to: volume.level)
+            } else {
+                volumes.set(volume.level, of: index)
+            }
         }
         guard started else { return }
         try? await environment.store.saveVolume(volume, of: members[index].route)
+        if let before, before.level != volume.level, !wasAway {
+            await rememberLast(limited(volume.level, index), of: index)
+        }
         await keepLimit(index)
     }
 
@@ -333,10 +368,10 @@ extension PlaybackSession {
 
     private func heardLater(_ index: Int, generation: Int) async {
         guard !ended, members[index].generation == generation,
-            members[index].alive || members[index].isLent, let volume = members[index].latest.volume,
-            volume != members[index].volume
+            members[index].alive || members[index].isLent, let reading = members[index].latest.volume,
+            members[index].shownVolume(reading) != members[index].volume
         else { return }
-        await heardVolume(volume, of: index)
+        await heardVolume(reading, of: index)
         await publish()
     }
 
@@ -405,87 +440,5 @@ extension PlaybackSession {
             if members[index].volume != before { changed = true }
         }
         if changed { await publish() }
-    }
-
-    // MARK: At the start
-
-    /// After a restart: the master and the trims as they were written. What a device tells that is otherwise was turned
-    /// there meanwhile.
-    func takeVolumes(_ record: SessionRecord) async {
-        let written = Dictionary(record.members.map { ($0.route, $0) }, uniquingKeysWith: { first, _ in first })
-        var trims: [Int: Double] = [:]
-        for index in members.indices {
-            guard let member = written[members[index].route], let volume = member.volume, let trim = member.trim else {
-                continue
-            }
-            members[index].volume = volume
-            trims[index] = trim
-        }
-        guard let master = record.master else { return }
-        volumes = GroupVolume(master: master, trims: trims, silenced: record.silencedMaster)
-        // The record is written now and then, and each volume as it is set.
-        for index in trims.keys.sorted() {
-            guard let last = try? await environment.store.volume(of: members[index].route),
-                last != members[index].volume
-            else { continue }
-            members[index].volume = last
-            let known = volumes.level(of: index, limit: limit(of: index))
-            if known.map({ abs($0.value - last.level.value) > 1e-6 }) ?? true { volumes.set(last.level, of: index) }
-        }
-    }
-
-    /// After a restart: a device that does not say how loud it is is as loud as it was last told to be.
-    func recallVolumes() async {
-        for index in members.indices where members[index].alive && members[index].volumeCanBeSet {
-            guard volumes.trims[index] == nil, members[index].latest.volume == nil else { continue }
-            var known = members[index].volume
-            if known == nil { known = try? await environment.store.volume(of: members[index].route) }
-            guard let known else { continue }
-            members[index].volume = known
-            volumes.set(known.level, of: index)
-        }
-        watchQuietHours()
-    }
-
-    /// Never touches a volume unasked where the device reports one; where it reports none, sends the remembered one or
-    /// a third, since nobody could know what it is.
-    ///
-    /// - Parameters:
-    ///   - asked: whether the volume that was asked for at the start is this room's too.
-    ///   - isBack: it was lost, and its device may have forgotten what it was told: as loud as it was, and as silent.
-    func settleVolume(_ index: Int, asked: Bool = true, isBack: Bool = false) async {
-        guard let session = members[index].session, members[index].volumeCanBeSet else { return }
-        var target: VolumeState?
-        let wantedVolume = asked ? wantedVolume : nil
-        if let wanted = wantedVolume {
-            let level = VolumePosition(wanted.value * (members[index].startTrim ?? 1))
-            volumes.set(level, of: index)
-            target = VolumeState(level: limited(level, index))
-        } else if session.descriptor.volume.readback == .none || members[index].latest.volume == nil {
-            if await current(of: session)?.volume == nil {
-                let stored = try? await environment.store.volume(of: members[index].route)
-                let remembered = isBack ? members[index].volume ?? (stored ?? nil) : stored ?? nil
-                let level = limited(remembered?.level ?? VolumePosition(1.0 / 3), index)
-                target = VolumeState(level: level, muted: isBack && remembered?.muted ?? false)
-                volumes.set(level, of: index)
-            }
-        }
-        // Its news may not have been taken up yet, and who steps it at once is to find it.
-        var reported = members[index].latest.volume
-        if reported == nil { reported = await current(of: session)?.volume }
-        if let reported, target == nil, members[index].volume == nil || members[index].volumeIsOld {
-            await heardVolume(reported, of: index)
-        }
-        if let limit = limit(of: index), target == nil, let reported = members[index].volume ?? reported,
-            reported.level > limit
-        {
-            target = VolumeState(level: limit, muted: reported.muted)
-        }
-        watchQuietHours()
-        guard let target else { return }
-        if let error = await write(target, to: index) {
-            await notice(
-                .warning, "\(members[index].name): the volume could not be set (\(error.message))", member: index)
-        }
     }
 }

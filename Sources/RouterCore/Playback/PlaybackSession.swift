@@ -44,7 +44,7 @@ actor PlaybackSession {
     /// What plays goes on without us.
     var left = false
     /// `finish` is through: the devices are free.
-    private var isOver = false
+    private(set) var isOver = false
     private var awaitingEnd: [CheckedContinuation<Void, Never>] = []
     /// Rooms that `join` is about to bring in.
     var comingIn: Set<Int> = []
@@ -67,6 +67,10 @@ actor PlaybackSession {
     /// How loud the rooms are together, and what each is to be told next.
     var volumes = GroupVolume()
     var volumeTargets: [Int: VolumeState] = [:]
+    /// A change on a device moves the master.
+    var volumesLinked = false
+    /// The other rooms are about to be told where the master was moved to.
+    var movesLinked = false
     /// The rooms of groups, by `@group:` and the name in small letters.
     var groups: [String: Set<String>] = [:]
     /// How loud rooms of a group that was turned to 0 were against its loudest.
@@ -113,36 +117,6 @@ actor PlaybackSession {
     var routes: Set<RouteID> { Set(members.filter { $0.phase != .left }.map(\.route)) }
     var alivePush: [Int] { members.indices.filter { members[$0].alive && members[$0].push != nil } }
     var alivePull: [Int] { members.indices.filter { members[$0].alive && members[$0].pull != nil } }
-
-    func snapshot() -> SessionSnapshot {
-        let isAlone = self.members.count { $0.takesPart } < 2
-        let shown = self.members.indices.filter { self.members[$0].takesPart }.map { index in
-            var member = self.members[index].snapshot()
-            member.trim = volumes.trims[index]
-            member.volumeLimit = limit(of: index)
-            member.showsPicture = showsPicture(index)
-            if !isAlone { member.driftMilliseconds = self.members[index].drift(from: anchor) }
-            return member
-        }
-        let members = members.filter(\.takesPart)
-        let connection: ConnectionState =
-            if isOver {
-                members.allSatisfy { $0.phase == .failed } ? .failed : .ended
-            } else if ending || ended {
-                .ending
-            } else if members.contains(where: { $0.alive || $0.phase == .held }) {
-                .connected
-            } else if members.contains(where: { $0.phase == .suspended }) {
-                .suspended
-            } else {
-                .connecting
-            }
-        return SessionSnapshot(
-            id: id, connection: connection, media: mediaState, stopReason: stopReason, ownership: ownership,
-            members: shown, queue: queue.snapshot, anchor: anchor,
-            error: stopReason == .error ? lastItemError : nil, volume: masterVolume,
-            announcement: announcement?.title, lastEnd: lastEnd, now: clock.now())
-    }
 
     func publish() async {
         forgetSilentRooms()
@@ -461,6 +435,7 @@ actor PlaybackSession {
             }, anchor: anchor, rate: rate)
         record.master = volumes.trims.isEmpty ? nil : volumes.master
         record.silencedMaster = volumes.silenced
+        record.volumesLinked = volumesLinked ? true : nil
         record.played = played
         record.clips = clips.isEmpty ? nil : clips
         do {

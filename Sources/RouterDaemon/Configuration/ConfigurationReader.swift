@@ -85,17 +85,18 @@ struct ConfigurationReader {
     }
 
     private func uri(_ node: Node) throws -> String {
-        let text = try string(node, "uri")
-        do {
+        try written(node, "uri") { text in
             _ = try DeviceURI(text)
-        } catch let wrong as RouterError {
-            throw error(node, wrong.message, hint: wrong.hint ?? "")
+            return text
         }
-        return text
     }
 
     private func room(_ node: Node) throws -> Room {
-        let keys = ["name", "devices", "aliases", "prefer", "via", "volume_limit", "quiet_hours", "offset"]
+        let keys = [
+            "name", "devices", "aliases", "prefer", "via", "volume_limit", "quiet_hours", "start_volume",
+            "volume_curve",
+            "offset",
+        ]
         let fields = try mapping(node, "a room", keys)
         guard let nameNode = fields["name"] else { throw error(node, "a room needs a name", hint: "Add “name: …”") }
         let name = try string(nameNode, "name")
@@ -120,14 +121,9 @@ struct ConfigurationReader {
         if let limit = fields["volume_limit"] {
             room.volumeLimit = VolumePosition(percent: Double(try integer(limit, "volume_limit", in: 0...100)))
         }
-        if let quiet = fields["quiet_hours"] {
-            let text = try string(quiet, "quiet_hours")
-            do {
-                room.quietHours = try QuietHours(text)
-            } catch let wrong as RouterError {
-                throw error(quiet, wrong.message, hint: wrong.hint ?? "")
-            }
-        }
+        room.quietHours = try fields["quiet_hours"].map { try written($0, "quiet_hours", QuietHours.init) }
+        room.volumeCurve = try fields["volume_curve"].map { try written($0, "volume_curve", VolumeCurve.init) }
+        room.startVolume = try fields["start_volume"].map { try written($0, "start_volume", StartVolume.init) }
         if let offset = fields["offset"] { room.offsetMilliseconds = try milliseconds(offset) }
         return room
     }
@@ -174,6 +170,16 @@ struct ConfigurationReader {
             throw error(node, "\(what) must be text", hint: "Write it in quotes if it holds “:” or “#”")
         }
         return text
+    }
+
+    /// What has a form of its own, as people write it. A number is text like any other: YAML has ideas of those.
+    private func written<Value>(_ node: Node, _ what: String, _ read: (String) throws -> Value) throws -> Value {
+        let text = try string(node, what)
+        do {
+            return try read(text)
+        } catch let wrong as RouterError {
+            throw error(node, wrong.message, hint: wrong.hint ?? "")
+        }
     }
 
     private func integer(_ node: Node, _ what: String, in range: ClosedRange<Int>) throws -> Int {

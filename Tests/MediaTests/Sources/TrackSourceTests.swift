@@ -25,6 +25,23 @@ struct PodcastFeedTests {
 
     private func read(_ text: String) throws -> Playlist { try PodcastFeed().read([UInt8](text.utf8)) }
 
+    @Test("an episode's own word on whether it is explicit goes before the podcast's; the language is the podcast's")
+    func explicit() throws {
+        let items = ["yes", "true", "clean", "no", "maybe", ""].map {
+            "<item><enclosure url='\($0).mp3'/><itunes:explicit> \($0)\n</itunes:explicit></item>"
+        }
+        let head = "<rss xmlns:itunes='x'><channel><itunes:explicit>true</itunes:explicit>"
+        let entries = try read(
+            head + "<language>de-de</language>" + items.joined()
+                + "<item><enclosure url='9.mp3'/></item></channel></rss>"
+        ).entries
+        #expect(entries.map(\.metadata.isExplicit) == [true, true, false, false, true, true, true])
+        #expect(entries.allSatisfy { $0.metadata.language == "de-DE" })
+        let other = try read(
+            "<rss><channel><language>Klingon</language><item><enclosure url='9.mp3'/></item></channel></rss>")
+        #expect(other.entries.map(\.metadata.language) == [nil] && other.entries.map(\.metadata.isExplicit) == [nil])
+    }
+
     private func refusal(_ text: String) -> String? {
         do {
             let playlist = try read(text)
@@ -99,6 +116,17 @@ struct PodcastFeedTests {
 
 struct ChartFeedTests {
     private func read(_ text: String) throws -> Playlist { try ChartFeed().read([UInt8](text.utf8)) }
+
+    @Test("a store's word on whether a song is explicit; any other word is none")
+    func explicit() throws {
+        let words =
+            [("explicit", true), ("notExplicit", false), ("cleaned", false), ("EXPLICIT?", nil)] as [(String, Bool?)]
+        let songs = words.map {
+            #"{"trackName": "x", "previewUrl": "https://s.example/1", "trackExplicitness": "\#($0.0)"}"#
+        }
+        let playlist = try read(#"{"results": [\#(songs.joined(separator: ","))]}"#)
+        #expect(playlist.entries.map(\.metadata.isExplicit) == words.map(\.1))
+    }
 
     @Test("C24 a store's chart gives title, artist, album, artwork, preview and length; what is no song is left out")
     func reads() throws {
