@@ -121,7 +121,9 @@ struct InStepTests {
     }
 
     /// Two Cast rooms without queues of their own, both playing.
-    private func withTwoCasts(_ body: @escaping @Sendable (House, FakeRouteSession, FakeRouteSession) async throws -> Void)
+    private func withTwoCasts(
+        _ body: @escaping @Sendable (House, FakeRouteSession, FakeRouteSession) async throws -> Void
+    )
         async throws
     {
         let house = House { _, cast in
@@ -139,7 +141,8 @@ struct InStepTests {
         }
     }
 
-    @Test("C17 A10 who pauses one Cast room at the device pauses all, and goes on with all", arguments: ["Lounge", "Den"])
+    @Test(
+        "C17 A10 who pauses one Cast room at the device pauses all, and goes on with all", arguments: ["Lounge", "Den"])
     func pausedThere(name: String) async throws {
         try await withTwoCasts { house, lounge, den in
             let (pressed, other) = name == "Lounge" ? (lounge, den) : (den, lounge)
@@ -183,7 +186,8 @@ struct InStepTests {
             // Paused for a moment only.
             den.reports { $0.media = .paused }
             den.reports { $0.media = .playing }
-            #expect(!(await house.turn(seconds: 1) { !seeks(lounge).isEmpty || lounge.asked.contains(.perform(.pause)) }))
+            #expect(
+                !(await house.turn(seconds: 1) { !seeks(lounge).isEmpty || lounge.asked.contains(.perform(.pause)) }))
             house.clock.advance(seconds: 1)
             den.reports(position: MediaTime(seconds: 300))
             #expect(await house.turn(seconds: 2) { !seeks(lounge).isEmpty })

@@ -139,7 +139,8 @@ extension PlaybackSession {
         let expected = was.time.seconds + rate * Double(position.instant - was.instant) / 1e9
         // One that had nothing to play for a while is behind, and may not say why: back is only what lies before the place
         // that it told last.
-        let isSeek = position.time.seconds > expected + leastSeek || position.time.seconds < was.time.seconds - leastSeek
+        let isSeek =
+            position.time.seconds > expected + leastSeek || position.time.seconds < was.time.seconds - leastSeek
         return isSeek ? .seek(to: position.time) : nil
     }
 

@@ -369,7 +369,7 @@ extension APIEvent {
             case .snapshot(let state): state.sessions.reduce(0) { $0 + $1.queue.items.count }
             case .sessionChanged(let change): change.queue?.items.count ?? 0
             case .queueChanged(let update):
-            update.changes.changes.reduce(update.changes.whole?.items.count ?? 0) { $0 + Self.count($1) }
+                update.changes.changes.reduce(update.changes.whole?.items.count ?? 0) { $0 + Self.count($1) }
             default: 0
             }
         return Self.likelyBytes + items * Self.likelyBytesOfItem
