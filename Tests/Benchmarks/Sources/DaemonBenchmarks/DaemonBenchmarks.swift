@@ -132,23 +132,16 @@ enum DaemonBenchmarks {
             _ = send(socket, subscription, subscription.count, Int32(MSG_NOSIGNAL))
             return socket
         }
-        let poll = epoll_create1(0)
-        for (index, socket) in sockets.enumerated() {
-            var wanted = epoll_event()
-            wanted.events = UInt32(EPOLLIN.rawValue)
-            wanted.data.u64 = UInt64(index)
-            guard epoll_ctl(poll, EPOLL_CTL_ADD, socket, &wanted) == 0 else { throw Failed() }
-        }
-        defer { for one in sockets + [poll] { close(one) } }
+        defer { for one in sockets { close(one) } }
         let speaker = try connected(path)
         defer { close(speaker) }
         let result = Array("event: command.result".utf8)
-        try wait(poll, sockets, for: Array("event: snapshot".utf8))
+        try wait(sockets, for: Array("event: snapshot".utf8))
         return try (0..<count).map { index in
             let text = request(index % 2 == 0 ? .pause : .play)
             let began = now()
             _ = send(speaker, Array(text.utf8), text.utf8.count, Int32(MSG_NOSIGNAL))
-            try wait(poll, sockets, for: result)
+            try wait(sockets, for: result)
             let time = (now() - began) * 1000
             var answer = [UInt8](repeating: 0, count: 4096)
             _ = recv(speaker, &answer, answer.count, 0)
@@ -158,28 +151,26 @@ enum DaemonBenchmarks {
 
     struct Failed: Error {}
 
-    /// Reads from all until each has had this.
-    private static func wait(_ poll: Int32, _ sockets: [Int32], for wanted: [UInt8]) throws {
-        var waiting = Set(sockets.indices)
-        var rests = [[UInt8]](repeating: [], count: sockets.count)
+    /// Reads from one after the other until each has had this: the last of them is waited for, whichever that is.
+    private static func wait(_ sockets: [Int32], for wanted: [UInt8]) throws {
         var chunk = [UInt8](repeating: 0, count: 1 << 16)
-        var ready = [epoll_event](repeating: epoll_event(), count: sockets.count)
-        while !waiting.isEmpty {
-            let count = epoll_wait(poll, &ready, Int32(ready.count), 20_000)
-            guard count > 0 else { throw Failed() }
-            for index in ready[..<Int(count)].map({ Int($0.data.u64) }) {
-                let count = recv(sockets[index], &chunk, chunk.count, 0)
+        for socket in sockets {
+            var rest: [UInt8] = []
+            repeat {
+                let count = recv(socket, &chunk, chunk.count, 0)
                 guard count > 0 else { throw Failed() }
-                guard waiting.contains(index) else { continue }
-                let bytes = rests[index] + chunk[..<count]
-                if contains(bytes, wanted) { waiting.remove(index) }
-                rests[index] = bytes.suffix(wanted.count)
-            }
+                rest = rest.suffix(wanted.count) + chunk[..<count]
+            } while !contains(rest, wanted)
         }
     }
 
     private static func contains(_ bytes: [UInt8], _ wanted: [UInt8]) -> Bool {
-        memmem(bytes, bytes.count, wanted, wanted.count) != nil
+        guard bytes.count >= wanted.count else { return false }
+        return bytes.withUnsafeBufferPointer { bytes in
+            (0...(bytes.count - wanted.count)).contains { place in
+                bytes[place] == wanted[0] && bytes[place..<(place + wanted.count)].elementsEqual(wanted)
+            }
+        }
     }
 
     private static func connected(_ path: String) throws -> Int32 {
