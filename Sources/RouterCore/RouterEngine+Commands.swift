@@ -90,6 +90,8 @@ extension RouterEngine {
             if isSeen { return .succeeded }
             // Nothing more will come of it.
             if !isRunning(target.id) { return .superseded }
+            // Nobody waits for it any more.
+            if let deadline = order.deadline, clock.now() >= deadline { return outcome }
         }
         return outcome
     }

@@ -120,6 +120,14 @@ struct InStepTests {
         }
     }
 
+    /// Lets time pass, for what is not to happen.
+    private func turns(_ house: House, seconds: Double) async {
+        for _ in 0..<Int(seconds * 10) {
+            house.clock.advance(seconds: 0.1)
+            await othersHaveRun()
+        }
+    }
+
     /// Two Cast rooms without queues of their own, both playing.
     private func withTwoCasts(
         _ body: @escaping @Sendable (House, FakeRouteSession, FakeRouteSession) async throws -> Void
@@ -186,8 +194,8 @@ struct InStepTests {
             // Paused for a moment only.
             den.reports { $0.media = .paused }
             den.reports { $0.media = .playing }
-            #expect(
-                !(await house.turn(seconds: 1) { !seeks(lounge).isEmpty || lounge.asked.contains(.perform(.pause)) }))
+            await turns(house, seconds: 1)
+            #expect(seeks(lounge).isEmpty && !lounge.asked.contains(.perform(.pause)))
             house.clock.advance(seconds: 1)
             den.reports(position: MediaTime(seconds: 300))
             #expect(await house.turn(seconds: 2) { !seeks(lounge).isEmpty })
@@ -205,7 +213,113 @@ struct InStepTests {
             den.reports { $0.media = .paused }
             den.reports { $0.media = .playing }
             den.reports { $0.media = .paused }
-            #expect(!(await house.turn(seconds: 1) { lounge.state.media == .paused }))
+            await turns(house, seconds: 1)
+            #expect(lounge.state.media == .playing)
+        }
+    }
+
+    @Test("R5 a drift is mended once, however often it is told, and a seek that is refused teaches nothing")
+    func mendedOnce() async throws {
+        try await House.threeSpeakers(lounge: true).live { house in
+            let lounge = try await playsMixed(house)
+            house.clock.advance(seconds: 8)
+            let now = try await place(house)
+            let gate = lounge.holdsCommand()
+            lounge.reports(position: MediaTime(seconds: now - 3))
+            #expect(await eventually { seeks(lounge).count == 1 })
+            for level in [0.2, 0.3] {
+                lounge.reports { $0.volume = VolumeState(level: VolumePosition(level)) }
+                #expect(await eventually { await house.member("Lounge")?.volume?.level.value == level })
+            }
+            lounge.failCommands(with: RouterError(.timeout, "no answer", scope: .command))
+            gate.finish()
+            await othersHaveRun()
+            #expect(seeks(lounge).count == 1)
+            lounge.failCommands(with: nil)
+            house.clock.advance(seconds: 1)
+            lounge.reports(position: MediaTime(seconds: now - 2))
+            #expect(await eventually { seeks(lounge).count == 2 })
+            #expect(abs(seeks(lounge)[1] - now - 1) < 0.001, "not three seconds ahead of that")
+        }
+    }
+
+    @Test("R5 a Cast room that is held ready for the timeline after a seek is not one that somebody has paused")
+    func heldReady() async throws {
+        try await House.threeSpeakers(lounge: true).live { house in
+            let lounge = try await playsMixed(house)
+            house.clock.advance(seconds: 8)
+            _ = try await house.engine.perform(.seek(to: MediaTime(seconds: 30)), session: nil, origin: .cli)
+            let kitchen = try #require(house.airplay.session(named: "Kitchen"))
+            let paused = kitchen.asked.count { $0 == .perform(.pause) }
+            // It fetches for a while, and then is ready: more than a second after it was asked.
+            lounge.reports { $0.media = .buffering }
+            #expect(await eventually { await house.member("Lounge")?.media == .buffering })
+            house.clock.advance(seconds: 1.2)
+            lounge.reports { $0.media = .paused }
+            #expect(await eventually { await house.member("Lounge")?.media == .paused })
+            await turns(house, seconds: 0.6)
+            #expect(kitchen.asked.count { $0 == .perform(.pause) } == paused)
+            #expect(await house.session()?.media == .playing)
+        }
+    }
+
+    @Test("C17 A10 who moves about in a paused Cast room does not begin the others, which go there too")
+    func scrubbedPaused() async throws {
+        try await withTwoCasts { house, lounge, den in
+            _ = try await house.engine.perform(.pause, session: nil, origin: .cli)
+            house.clock.advance(seconds: 5)
+            let place = ReportedPosition(time: MediaTime(seconds: 5), instant: house.clock.now(), rate: 0)
+            for room in [lounge, den] { room.reports { $0.position = place } }
+            await othersHaveRun()
+            house.clock.advance(seconds: 5)
+            let now = house.clock.now()
+            den.reports {
+                $0.media = .buffering
+                $0.position = ReportedPosition(time: MediaTime(seconds: 200), instant: now, rate: 0)
+            }
+            #expect(await eventually { await house.member("Den")?.media == .buffering })
+            await turns(house, seconds: 1)
+            #expect(lounge.state.media == .paused)
+            #expect(await house.session()?.media == .paused)
+            #expect(lounge.asked.contains(.perform(.seek(to: MediaTime(seconds: 200), resume: false))))
+        }
+    }
+
+    @Test("C17 rooms that were paused a moment apart go on from one place")
+    func gathered() async throws {
+        try await withTwoCasts { house, lounge, den in
+            let now = house.clock.now()
+            den.reports {
+                $0.media = .paused
+                $0.position = ReportedPosition(time: MediaTime(seconds: 5), instant: now, rate: 0)
+            }
+            #expect(await house.turn(seconds: 2) { lounge.state.media == .paused })
+            let place = try await place(house)
+            lounge.reports(position: MediaTime(seconds: place), rate: 0)
+            #expect(place > 5.3)
+            house.clock.advance(seconds: 3)
+            _ = try await house.engine.perform(.play, session: nil, origin: .cli)
+            #expect(
+                den.asked.suffix(2) == [
+                    .perform(.seek(to: MediaTime(seconds: place), resume: false)), .perform(.play(nil, fromFrame: 0)),
+                ])
+            #expect(lounge.asked.last == .perform(.play(nil, fromFrame: 0)))
+        }
+    }
+
+    @Test("a place that is only fetched is written now and then, too: a loss of power takes the device with it")
+    func placeIsKept() async throws {
+        let house = House.kitchenAndLounge()
+        house.media.add("long", seconds: 3600)
+        try await house.live { house in
+            let session = try await house.play(["long"], in: ["Lounge"])
+            let lounge = try #require(house.cast.session(named: "Lounge"))
+            lounge.reports(position: .zero)
+            #expect(
+                await house.turn(seconds: 120) {
+                    let record = await house.store.sessionsToRejoin().first { $0.session == session.id }
+                    return (record?.position.seconds ?? 0) > 55
+                })
         }
     }
 }

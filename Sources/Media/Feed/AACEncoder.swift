@@ -24,7 +24,7 @@ final class AACEncoder: PacketEncoder {
     ///   - sampleRate: one of `sampleRates`.
     ///   - bitRate: one of `bitRates`.
     init(sampleRate: Int, bitRate: Int) throws {
-        _ = CodecLibrary.quiet
+        try CodecLibrary.check()
         guard Self.sampleRates.contains(sampleRate), Self.bitRates.contains(bitRate),
             let codec = avcodec_find_encoder(AV_CODEC_ID_AAC), let context = avcodec_alloc_context3(codec)
         else { throw Self.failure("libavcodec has no AAC encoder") }
@@ -90,5 +90,18 @@ final class AACEncoder: PacketEncoder {
 /// What is common to all use of libavcodec.
 enum CodecLibrary {
     /// What is wrong is told by results; the library would print on standard error that a stream ended in the middle.
-    static let quiet: Void = av_log_set_level(AV_LOG_QUIET)
+    private static let quiet: Void = av_log_set_level(AV_LOG_QUIET)
+
+    /// Throws `dependencyMissing` where there is no library to encode with.
+    static func check() throws {
+        guard cavcodec_is_available() != 0 else { throw missing(version: Int(LIBAVCODEC_VERSION_MAJOR)) }
+        _ = quiet
+    }
+
+    static func missing(version: Int) -> RouterError {
+        RouterError(
+            .dependencyMissing, "libavcodec.so.\(version), which encodes sound, cannot be loaded",
+            hint: "Install Debian's package libavcodec\(version): sudo apt install libavcodec\(version)", scope: .route,
+            retry: .afterUserAction)
+    }
 }

@@ -20,6 +20,7 @@ final class ALACEncoder {
     ///   - framesPerPacket: 1 to 4,096.
     ///   - bitDepth: one of `bitDepths`.
     init(sampleRate: Int, framesPerPacket: Int, bitDepth: Int) throws {
+        try CodecLibrary.check()
         self.framesPerPacket = framesPerPacket
         self.bitDepth = bitDepth
         guard (1...4096).contains(framesPerPacket), Self.bitDepths.contains(bitDepth),

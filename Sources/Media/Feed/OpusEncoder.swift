@@ -24,7 +24,7 @@ final class OpusEncoder: PacketEncoder {
 
     /// - Parameter framesPerPacket: one of `packetSizes`.
     init(framesPerPacket: Int, bitRate: Int) throws {
-        _ = CodecLibrary.quiet
+        try CodecLibrary.check()
         self.framesPerPacket = framesPerPacket
         guard Self.packetSizes.contains(framesPerPacket), Self.bitRates.contains(bitRate),
             let codec = avcodec_find_encoder_by_name("libopus"), let context = avcodec_alloc_context3(codec)

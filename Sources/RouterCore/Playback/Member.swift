@@ -109,6 +109,8 @@ struct Member: Sendable {
     /// Somebody may have paused it, or gone elsewhere in its item, at the device: until that is known to last it is not
     /// believed.
     var isFollowed = false
+    /// It is about to be moved to where the others are.
+    var isBeingMoved = false
     var rejoinToken: String?
 
     init(choice: RouteChoice, room: Room) {

@@ -146,6 +146,8 @@ extension PlaybackSession {
         guard mediaState == .paused else { return mediaState == .playing ? .succeeded : .noActionableItem }
         try reachable()
         let push = alivePush
+        await gatherPull()
+        guard !ended else { return .superseded }
         let asked = clock.now()
         var outcome = CommandOutcome.succeeded
         if push.isEmpty {
@@ -324,6 +326,7 @@ extension PlaybackSession {
     func each(
         _ indices: [Int], _ ask: @escaping @Sendable (any RouteSession) async throws -> CommandOutcome
     ) async throws -> CommandOutcome {
+        for index in indices { members[index].step.forgetMove() }
         if indices.count == 1, let session = members[indices[0]].session {
             return try await move(indices[0], session, ask)
         }
@@ -336,6 +339,7 @@ extension PlaybackSession {
         _ indices: [Int], _ ask: @escaping @Sendable (Member, any RouteSession) async throws -> CommandOutcome
     ) async -> CommandOutcome {
         var best: CommandOutcome?
+        for index in indices { members[index].step.forgetMove() }
         await withTaskGroup(of: (Int, CommandOutcome).self) { group in
             for index in indices {
                 guard let session = members[index].session else { continue }

@@ -51,6 +51,7 @@ extension PlaybackSession {
         guard waits(index, generation) else { return await session.end(left ? .leave : .stop) }
         let (old, room) = (members[index].session, members[index].name)
         members[index].route = found.route
+        members[index].step = RoomStep()
         members[index].name = found.name
         members[index].room = found.name
         members[index].volumeLimit = found.volumeLimit

@@ -29,7 +29,8 @@ extension PlaybackSession {
     /// A room that fetches, beside a timeline, has news: where it is too far off it is moved there.
     func keepInStep(_ index: Int) {
         guard let timeline = run?.timeline, !isRestarting, !members[index].loading, members[index].movesUnderWay == 0,
-            !members[index].isFollowed, mediaState == .playing, members[index].latest.media == .playing,
+            !members[index].isFollowed, !members[index].isBeingMoved, mediaState == .playing,
+            members[index].latest.media == .playing,
             members[index].latest.adBreak == nil, members[index].latest.liveWindow == nil,
             let report = members[index].latest.position, let drift = members[index].drift(from: anchor),
             timeline.hostNanoseconds + members[index].offsetNanoseconds <= report.instant,
@@ -37,25 +38,33 @@ extension PlaybackSession {
                 drift: Int64(drift) * 1_000_000, at: report.instant, now: clock.now()),
             members[index].session?.descriptor.capabilities.has(.seek) ?? false
         else { return }
+        members[index].isBeingMoved = true
         // Not here: whoever called may hold the lane.
         jobs.add { [self] in await moveInStep(index, timeline) }
     }
 
     private func moveInStep(_ index: Int, _ timeline: Timeline) async {
-        await serially { await moveInStepAlone(index, timeline) }
-        keepInStep(index)
+        let isMoved = await serially { await moveInStepAlone(index, timeline) }
+        members[index].isBeingMoved = false
+        // One that refused is looked at again with its next word.
+        if isMoved { keepInStep(index) }
     }
 
-    private func moveInStepAlone(_ index: Int, _ timeline: Timeline) async {
+    private func moveInStepAlone(_ index: Int, _ timeline: Timeline) async -> Bool {
         guard !ended, !ending, run?.timeline == timeline, members[index].phase == .playing, !members[index].isFollowed,
             members[index].loaded?.item == queue.current, !members[index].itemEnded,
             let item = queue.item(queue.current), let session = members[index].session,
             let place = heardPosition(in: index),
             let found = ahead(place, by: members[index].step.lag(of: .seek), in: item)
-        else { return }
+        else { return false }
         members[index].step.begins(.seek, ahead: (found - place).nanoseconds, at: clock.now())
-        // One that refuses is where it was, which is told as its drift.
-        _ = try? await move(index, session) { try await $0.perform(.seek(to: found, resume: true)) }
+        let outcome = try? await move(index, session) { try await $0.perform(.seek(to: found, resume: true)) }
+        // One that refuses is where it was, which is told as its drift and says nothing of what a seek takes.
+        guard let outcome, !outcome.isError else {
+            members[index].step.forgetMove()
+            return false
+        }
+        return true
     }
 
     /// As `call`, for what changes whether and where the room plays: news meanwhile, and for a while after, is ours.
@@ -69,6 +78,28 @@ extension PlaybackSession {
         }
         return try await call(index, session, body)
     }
+
+    /// Before several rooms go on: those that fetch and are not where the others are, because they go on already or were
+    /// paused a moment before the others, are held there.
+    func gatherPull() async {
+        guard members.count(where: \.alive) > 1, let anchor, let item = queue.item(queue.current),
+            item.metadata.duration != nil
+        else { return }
+        let place = anchor.position(at: clock.now())
+        for index in alivePull where members[index].loaded?.item == item.id && !members[index].itemEnded {
+            let latest = members[index].latest
+            guard latest.liveWindow == nil, latest.adBreak == nil, let position = latest.position,
+                members[index].session?.descriptor.capabilities.has(.seek) ?? false
+            else { continue }
+            let apart = abs((position.time - place).seconds) - Double(abs(members[index].offsetNanoseconds)) / 1e9
+            guard (run != nil && latest.media == .playing) || (latest.media == .paused && apart > Self.gathered)
+            else { continue }
+            await eachTolerant([index]) { _, session in try await session.perform(.seek(to: place, resume: false)) }
+        }
+    }
+
+    /// Seconds within which paused rooms are at one place.
+    private static let gathered = 0.3
 
     // MARK: At the device
 
@@ -85,14 +116,15 @@ extension PlaybackSession {
         if members[index].isFollowed { return true }
         guard members.count(where: \.alive) > 1, isLeftAlone(index), let loaded = members[index].loaded,
             loaded.item == queue.current, update.loaded == loaded.token, before.loaded == loaded.token,
-            let command = Self.deed(update, after: before), changesAnything(command)
+            let command = deed(update, after: before)
         else { return false }
         members[index].isFollowed = true
         let item = loaded.item
+        let moved = members[index].movedAt
         let clock = clock
         jobs.add { [self] in
             let slept: Void? = try? await clock.sleep(nanoseconds: Self.settlingNanoseconds)
-            await settled(command, of: item, in: index, inTime: slept != nil)
+            await settled(command, of: item, in: index, inTime: slept != nil, since: moved)
         }
         return true
     }
@@ -103,44 +135,54 @@ extension PlaybackSession {
         guard member.phase == .playing, !member.isShared, !member.loading, member.movesUnderWay == 0, !isRestarting,
             announcement == nil
         else { return false }
+        // Held ready, it waits for the timeline to begin.
+        if let begins = run?.timeline?.hostNanoseconds,
+            clock.now() - begins - member.offsetNanoseconds < Self.ownNewsNanoseconds
+        {
+            return false
+        }
         guard let moved = member.movedAt else { return true }
         return clock.now() - moved > Self.ownNewsNanoseconds
     }
 
-    private func changesAnything(_ command: RemoteCommand) -> Bool {
-        switch command {
-        case .pause: mediaState == .playing
-        case .play: mediaState == .paused
-        default: mediaState == .playing || mediaState == .paused
-        }
-    }
-
-    private func settled(_ command: RemoteCommand, of item: ItemID, in index: Int, inTime: Bool) async {
+    private func settled(
+        _ command: RemoteCommand, of item: ItemID, in index: Int, inTime: Bool, since moved: Int64?
+    ) async {
         members[index].isFollowed = false
         guard inTime, !ended, !ending, members[index].phase == .playing else { return }
-        if queue.current == item, members[index].movesUnderWay == 0, let command = lasting(command, in: index) {
+        if queue.current == item, members[index].movesUnderWay == 0, members[index].movedAt == moved,
+            let command = lasting(command, in: index)
+        {
             hears(command, from: index)
         } else {
+            // What was not looked at meanwhile.
             await takeUp(index)
+            await publish()
         }
     }
 
     /// What somebody did, by two things that a device said in a row.
-    private static func deed(_ update: RouteSessionUpdate, after before: RouteSessionUpdate) -> RemoteCommand? {
+    private func deed(_ update: RouteSessionUpdate, after before: RouteSessionUpdate) -> RemoteCommand? {
         let moving: [MediaState] = [.playing, .buffering]
-        if moving.contains(before.media), update.media == .paused { return .pause }
-        if before.media == .paused, moving.contains(update.media) { return .play }
-        guard moving.contains(before.media) == moving.contains(update.media),
+        switch mediaState {
+        case .playing, .buffering:
+            if moving.contains(before.media), update.media == .paused { return .pause }
+        case .paused:
+            if before.media != .playing, update.media == .playing { return .play }
+        default: return nil
+        }
+        guard moving.contains(before.media) || before.media == .paused,
             moving.contains(update.media) || update.media == .paused, update.adBreak == nil, before.adBreak == nil,
-            update.liveWindow == nil, let was = before.position, let position = update.position, position != was,
-            position.instant >= was.instant
+            update.liveWindow == nil, queue.item(queue.current)?.metadata.duration != nil, let was = before.position,
+            let position = update.position, position != was, position.instant >= was.instant
         else { return nil }
         let rate = before.media == .playing ? was.rate : 0
         let expected = was.time.seconds + rate * Double(position.instant - was.instant) / 1e9
         // One that had nothing to play for a while is behind, and may not say why: back is only what lies before the place
         // that it told last.
         let isSeek =
-            position.time.seconds > expected + leastSeek || position.time.seconds < was.time.seconds - leastSeek
+            position.time.seconds > expected + Self.leastSeek
+            || position.time.seconds < was.time.seconds - Self.leastSeek
         return isSeek ? .seek(to: position.time) : nil
     }
 
@@ -148,9 +190,9 @@ extension PlaybackSession {
     private func lasting(_ command: RemoteCommand, in index: Int) -> RemoteCommand? {
         let latest = members[index].latest
         switch command {
-        case .pause: return latest.media == .paused && mediaState == .playing ? command : nil
-        case .play:
-            return [.playing, .buffering].contains(latest.media) && mediaState == .paused ? command : nil
+        case .pause:
+            return latest.media == .paused && (mediaState == .playing || mediaState == .buffering) ? command : nil
+        case .play: return latest.media == .playing && mediaState == .paused ? command : nil
         default:
             guard let position = latest.position, let anchor else { return nil }
             let rate = latest.media == .playing ? position.rate : 0

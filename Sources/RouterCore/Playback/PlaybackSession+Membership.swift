@@ -66,7 +66,7 @@ extension PlaybackSession {
             await settleVolume(index, asked: false)
             await rememberEndpoints(members[index])
         }
-        if !alivePush.isEmpty { keepPlace() }
+        keepPlace()
     }
 
     /// Why none of these rooms came in; they are forgotten.

@@ -423,20 +423,25 @@ extension PlaybackSession {
         }
     }
 
-    /// Writes now and then where what is sent has come to: after a crash nothing else tells.
+    /// Writes now and then where it has come to. After a crash nothing else tells it of what is sent, and after a loss of
+    /// power of anything.
     func keepPlace() {
-        guard !alivePush.isEmpty, !keepsPlace else { return }
+        guard !keepsPlace else { return }
         keepsPlace = true
         let clock = clock
         jobs.add { [self] in
-            while (try? await clock.sleep(nanoseconds: savePeriodNanoseconds)) != nil {
+            repeat {
+                let period = await self.isSent ? savePeriodNanoseconds : fetchedSavePeriodNanoseconds
+                guard (try? await clock.sleep(nanoseconds: period)) != nil else { return }
                 await self.rememberPlace()
-            }
+            } while true
         }
     }
 
+    private var isSent: Bool { !alivePush.isEmpty }
+
     private func rememberPlace() async {
-        if mediaState == .playing, !alivePush.isEmpty { await remember() }
+        if mediaState == .playing { await remember() }
     }
 
     private func openAgain(_ index: Int) async {

@@ -5,8 +5,8 @@ import RouterAPI
 
 /// Numbers what happens in one bounded log, and hands it to any number of readers.
 ///
-/// An event is encoded once for all of them, and not before there is one. A reader has a place in the log and nothing else: it is woken, and takes what
-/// it has not had. One that has fallen behind the log gets the full state in its place.
+/// An event is encoded once for all of them, and not before there is one. A reader has a place in the log and nothing
+/// else: it is woken, and takes what it has not had. One that has fallen behind the log gets the full state in its place.
 actor EventHub {
     private enum Content {
         case event(APIEvent)
@@ -278,9 +278,9 @@ actor EventHub {
 
     /// What a reader has not had yet; nil when that is nothing.
     func next(_ id: Int) -> ByteBuffer? {
+        readers[id]?.wokenAt = nil
         guard var reader = readers[id], isReady else { return nil }
         defer { readers[id] = reader }
-        reader.wokenAt = nil
         let oldest = log.indices.contains(first) ? log[first].sequence : sequence + 1
         if reader.needsSnapshot || reader.sequence < oldest - 1 {
             guard let frame = snapshotFrame() else { return nil }

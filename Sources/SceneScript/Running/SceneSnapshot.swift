@@ -1,3 +1,4 @@
+import Foundation
 import RouteModel
 
 /// How things were in some rooms, and the way back (`interfaces.md` 2.1): membership first, then queue and position,
@@ -157,6 +158,7 @@ struct SceneRestoring: Sendable {
             // Of what a list named, the list is not read again.
             descriptions.append(MediaDescription(entry))
         }
+        descriptions = Self.sayable(descriptions, &losses)
         guard !sources.isEmpty else { return nil }
         let current = before.currentItem
         let rate = before.anchor.map(\.rate).flatMap { $0 > 0 ? $0 : nil } ?? 1
@@ -194,6 +196,14 @@ struct SceneRestoring: Sendable {
                 custom: old.custom == new.custom ? nil : old.custom)
             if settings != QueueItemSettings() { edits[settings, default: []].append(new.id) }
         }
+        var told: [String] = []
+        let kept = Self.sayable(
+            descriptions.map {
+                MediaDescription(source: .url($0.item.rawValue), metadata: $0.metadata, context: $0.context)
+            },
+            &told)
+        let ids = Set(kept.map(\.source))
+        descriptions.removeAll { !ids.contains(.url($0.item.rawValue)) }
         if !descriptions.isEmpty {
             _ = try await router.edit(
                 .describe(descriptions), session: session.id, ifVersion: nil, workingDirectory: "/")
@@ -202,6 +212,20 @@ struct SceneRestoring: Sendable {
             _ = try await router.edit(
                 .settings(items, settings), session: session.id, ifVersion: nil, workingDirectory: "/")
         }
+    }
+
+    /// Those that a router takes. What is left out is looked up in the media again, and told.
+    private static func sayable(_ descriptions: [MediaDescription], _ losses: inout [String]) -> [MediaDescription] {
+        let encoder = JSONEncoder()
+        let sound = descriptions.filter { description in
+            description.metadata.duration.map { $0 > .zero } ?? true
+                && (try? encoder.encode(description).count).map { $0 <= MediaDescription.maximumBytes } ?? false
+        }
+        let kept = Array(sound.prefix(MediaDescription.maximumCount))
+        if kept.count < descriptions.count {
+            losses.append("\(descriptions.count - kept.count) items are called what their media say")
+        }
+        return kept
     }
 
     // MARK: Volume and play state
