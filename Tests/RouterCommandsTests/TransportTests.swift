@@ -14,6 +14,7 @@ struct TransportTests {
             (["pause"], RemoteCommand.pause), (["toggle"], .toggle), (["stop"], .stop), (["next"], .next),
             (["prev"], .previous), (["previous"], .previous), (["seek", "1:23"], .seek(to: MediaTime(seconds: 83))),
             (["seek", "+30"], .seekBy(MediaTime(seconds: 30))), (["seek", "-10s"], .seekBy(MediaTime(seconds: -10))),
+            (["seek", "+0"], .seekBy(.zero)), (["seek", "+0.0s"], .seekBy(.zero)),
             (["seek", "50%"], .seek(to: MediaTime(seconds: 100))),
             (["volume", "45"], .setVolume(.init(0.45), room: nil)),
             (["volume", "-5"], .stepVolume(-0.05, room: nil)), (["volume", "+5"], .stepVolume(0.05, room: nil)),

@@ -100,6 +100,20 @@ struct InStepTests {
         }
     }
 
+    @Test("R5 speakers that join a Cast room while it is buffering play, and the session says so")
+    func joinsWhileBuffering() async throws {
+        try await House.threeSpeakers(lounge: true).live { house in
+            _ = try await house.play(["one", "two"], in: ["Lounge"])
+            let lounge = try #require(house.cast.session(named: "Lounge"))
+            #expect(await house.turn(seconds: 4) { lounge.state.media == .playing })
+            house.clock.advance(seconds: 3)
+            lounge.reports { $0.media = .buffering }
+            #expect(await eventually { await house.session()?.media == .buffering })
+            _ = try await house.engine.join(session: nil, rooms: ["Kitchen"])
+            #expect(await house.session()?.media == .playing)
+        }
+    }
+
     @Test("R5 at an item's border it begins later in the item by what its last load took")
     func border() async throws {
         try await House.threeSpeakers(lounge: true).live { house in

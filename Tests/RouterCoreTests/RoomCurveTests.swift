@@ -95,6 +95,30 @@ struct RoomCurveTests {
         }
     }
 
+    @Test("another curve while something is announced: what played is as loud after it as it was before")
+    func changedMeanwhile() async throws {
+        let house = Self.house()
+        house.media.add("bell", seconds: 3)
+        try await house.live { house in
+            _ = try await house.play(["one"], in: ["Bath"])
+            house.clock.advance(nanoseconds: House.lead + startSlackNanoseconds)
+            let saying = Task {
+                try await house.engine.announce(
+                    AnnounceRequest(what: "bell", rooms: ["Bath"], volume: VolumePosition(0.25)))
+            }
+            #expect(await eventually { Self.told(house) == [0.05] })
+            await house.engine.reconfigure(rooms: [Self.bath(nil)])
+            let isSaid = LatestValue(false)
+            Task {
+                _ = await saying.result
+                isSaid.set(true)
+            }
+            #expect(await house.turn(seconds: 20) { isSaid.value })
+            #expect(Self.told(house) == [0.05, 0.5])
+            #expect(await close(shown(house), 0.5))
+        }
+    }
+
     @Test("a room is made with a curve that has an inverse, and with no other")
     func rules() async throws {
         try await Self.house().live { house in

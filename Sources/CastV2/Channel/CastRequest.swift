@@ -152,8 +152,8 @@ public struct CastTimeouts: Sendable, Hashable {
     public var load: Int64 = 30_000_000_000
     /// An app to stop: the last thing a session asks, and nothing hangs on the answer.
     public var stop: Int64 = 3_000_000_000
-    /// Silence after which a PING is sent, in either direction.
-    public var pingAfter: Int64 = 5_000_000_000
+    /// Silence after which a PING is sent, in either direction. More than the 5 s of devices, so that one side asks.
+    public var pingAfter: Int64 = 6_000_000_000
     /// Silence after which the device is given up.
     public var giveUpAfter: Int64 = 16_000_000_000
 

@@ -62,7 +62,8 @@ enum SeekPlace: Sendable, Equatable {
     }
 
     private static func length(_ text: String) -> MediaTime? {
-        ClockTime.parse(text) ?? Delay(argument: text)?.mediaTime
+        ClockTime.parse(text)
+            ?? Delay.seconds(text).flatMap { $0 <= 86_400 ? MediaTime(seconds: $0) : nil }
     }
 
     /// Throws `unavailable` for a part of what has no known end.

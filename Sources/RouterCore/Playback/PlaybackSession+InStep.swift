@@ -92,8 +92,9 @@ extension PlaybackSession {
                 members[index].session?.descriptor.capabilities.has(.seek) ?? false
             else { continue }
             let apart = abs((position.time - place).seconds) - Double(abs(members[index].offsetNanoseconds)) / 1e9
-            guard (run != nil && latest.media == .playing) || (latest.media == .paused && apart > Self.gathered)
-            else { continue }
+            // What it said before the pause is of where it was, not of where it is.
+            let isHeld = latest.media == .paused && position.instant >= commandedAt
+            guard (run != nil && latest.media == .playing) || (isHeld && apart > Self.gathered) else { continue }
             await eachTolerant([index]) { _, session in try await session.perform(.seek(to: place, resume: false)) }
         }
     }

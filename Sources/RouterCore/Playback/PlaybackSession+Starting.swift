@@ -227,10 +227,21 @@ extension PlaybackSession {
             let frame = max(0, timeline.frame(at: due, sampleRate: rate))
             await loadPush(index, fromFrame: frame)
             present(index)
+            hasTimeline(by: index)
         } else if mediaState == .paused {
             await loadPush(index, fromFrame: run.pausedFrame)
         } else {
             await begin([index], fromFrame: run.pausedFrame, loading: true, at: start)
+            hasTimeline(by: index)
         }
+    }
+
+    /// A room that is sent to plays: it has the say from here on, and a device that fetches and is still buffering, say,
+    /// is not asked any more.
+    private func hasTimeline(by index: Int) {
+        guard !ended, members[index].phase == .playing, run?.timeline != nil, failures.hold == nil,
+            mediaState == .buffering || mediaState == .loading
+        else { return }
+        mediaState = .playing
     }
 }

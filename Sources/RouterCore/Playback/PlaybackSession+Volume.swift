@@ -310,9 +310,15 @@ extension PlaybackSession {
     /// The room's curve is another one from now on: its device is as loud as it was, and another position shows that.
     func bend(_ index: Int, by curve: VolumeCurve) {
         guard members[index].volumeCurve != curve else { return }
-        let device = members[index].volume.map(members[index].deviceVolume)
+        let before = members[index]
         members[index].volumeCurve = curve
-        guard let shown = device.map(members[index].shownVolume) else { return }
+        func bent(_ volume: VolumeState?) -> VolumeState? {
+            volume.map { members[index].shownVolume(before.deviceVolume($0)) }
+        }
+        // What an announcement is said with, and what it gives back, are as loud as they were, too.
+        if let clip = announcement?.clipVolumes[index] { announcement?.clipVolumes[index] = bent(clip) }
+        if let kept = announcement?.volumes[index] { announcement?.volumes[index] = bent(kept) }
+        guard let shown = bent(before.volume) else { return }
         members[index].volume = shown
         if volumes.trims[index] != nil { volumes.set(shown.level, of: index) }
     }

@@ -25,7 +25,13 @@ extension PlaybackSession {
         members[index].fillAgain = true
         guard !members[index].filling else { return }
         members[index].filling = true
-        defer { members[index].filling = false }
+        await fillWindowAlone(index)
+        members[index].filling = false
+        // What another sender made of it meanwhile was not looked at.
+        if !ended, members[index].window != nil { await followQueue(members[index].latest, of: index) }
+    }
+
+    private func fillWindowAlone(_ index: Int) async {
         while members[index].fillAgain, !ended {
             members[index].fillAgain = false
             guard ownership == .ours, members[index].phase == .playing, !members[index].loading,
