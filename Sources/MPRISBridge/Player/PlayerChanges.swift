@@ -2,7 +2,7 @@ import RouteModel
 
 /// What is told on the bus when a player comes to be another.
 struct PlayerChanges: Sendable, Hashable {
-    /// Under this, a position that differs is the same: the engine corrects drift above 300 ms.
+    /// Under this, a position that differs is the same: the engine takes up another place above 300 ms.
     private static let jumpNanoseconds: Int64 = 250_000_000
 
     /// Of the interfaces `root` and `player`, those that differ.

@@ -49,7 +49,7 @@ struct PlayCommand: RouterVerb {
     @Flag(name: .long, help: "Say what would be chosen for each room and why, and do not play.")
     var explain = false
 
-    @Option(name: .long, help: "Set the volume, 0 to 100. Without it no volume is touched.")
+    @Option(name: .long, help: "Set the volume, 0 to 100. Without it a room is as loud as its start volume says.")
     var volume: Int?
 
     @Option(name: .long, help: "Begin here in the first item: seconds, 1:23 or 1:02:03.")
