@@ -239,6 +239,26 @@ public struct MediaDescription: Codable, Sendable, Hashable {
     public init(_ item: QueueItem) {
         self.init(source: item.source, metadata: item.metadata, context: item.context)
     }
+
+    /// Why no router takes a description.
+    public enum Fault: Sendable, Hashable {
+        /// It lasts no time, or less.
+        case duration
+        /// It is of more than `maximumBytes`.
+        case size
+    }
+
+    public var fault: Fault? {
+        if let duration = metadata.duration, duration <= .zero { return .duration }
+        guard let size = try? JSONEncoder().encode(self).count, size <= Self.maximumBytes else { return .size }
+        return nil
+    }
+}
+
+extension ItemDescription {
+    public var fault: MediaDescription.Fault? {
+        MediaDescription(source: .url(""), metadata: metadata, context: context).fault
+    }
 }
 
 /// What can be said of an item that is in a queue; what is nil stays as it is.

@@ -102,23 +102,40 @@ extension PlaybackSession {
     }
 
     static func check(_ descriptions: [MediaDescription]) throws {
-        guard descriptions.count <= MediaDescription.maximumCount else {
-            throw RouterError(
-                .configuration, "\(descriptions.count) descriptions are too many",
-                hint: "Give at most \(MediaDescription.maximumCount) at a time", scope: .command)
-        }
+        try check(count: descriptions.count)
         for description in descriptions {
-            let title = description.metadata.title ?? description.source.label
-            guard description.metadata.duration.map({ $0 > .zero }) ?? true else {
-                throw RouterError(
-                    .configuration, "“\(title)” cannot last \(description.metadata.duration?.seconds ?? 0) s",
-                    hint: "Leave the duration out where it is not known", scope: .item)
-            }
-            guard let size = try? JSONEncoder().encode(description).count, size <= MediaDescription.maximumBytes else {
-                throw RouterError(
-                    .configuration, "the description of “\(title.prefix(100))” is too long",
-                    hint: "Keep it under \(MediaDescription.maximumBytes) bytes", scope: .item)
-            }
+            try check(description.fault, of: description.metadata, called: description.source.label)
+        }
+    }
+
+    private static func check(_ descriptions: [ItemDescription]) throws {
+        try check(count: descriptions.count)
+        for description in descriptions {
+            try check(description.fault, of: description.metadata, called: "item \(description.item)")
+        }
+    }
+
+    private static func check(count: Int) throws {
+        guard count > MediaDescription.maximumCount else { return }
+        throw RouterError(
+            .configuration, "\(count) descriptions are too many",
+            hint: "Give at most \(MediaDescription.maximumCount) at a time", scope: .command)
+    }
+
+    private static func check(
+        _ fault: MediaDescription.Fault?, of metadata: MediaMetadata, called name: String
+    ) throws {
+        let title = metadata.title ?? name
+        switch fault {
+        case nil: return
+        case .duration?:
+            throw RouterError(
+                .configuration, "“\(title)” cannot last \(metadata.duration?.seconds ?? 0) s",
+                hint: "Leave the duration out where it is not known", scope: .item)
+        case .size?:
+            throw RouterError(
+                .configuration, "the description of “\(title.prefix(100))” is too long",
+                hint: "Keep it under \(MediaDescription.maximumBytes) bytes", scope: .item)
         }
     }
 
@@ -142,8 +159,7 @@ extension PlaybackSession {
             try check(settings, of: ids)
             named = ids
         case .describe(let items):
-            try Self.check(
-                items.map { MediaDescription(source: .url(""), metadata: $0.metadata, context: $0.context) })
+            try Self.check(items)
             named = []
         case .insert(_, let place, _): named = [place]
         case .move(let ids, let place): named = ids + (place.map { [$0] } ?? [])

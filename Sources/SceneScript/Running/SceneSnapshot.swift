@@ -158,7 +158,7 @@ struct SceneRestoring: Sendable {
             // Of what a list named, the list is not read again.
             descriptions.append(MediaDescription(entry))
         }
-        descriptions = Self.sayable(descriptions, &losses)
+        descriptions = Self.sayable(descriptions, \.fault, &losses)
         guard !sources.isEmpty else { return nil }
         let current = before.currentItem
         let rate = before.anchor.map(\.rate).flatMap { $0 > 0 ? $0 : nil } ?? 1
@@ -197,13 +197,7 @@ struct SceneRestoring: Sendable {
             if settings != QueueItemSettings() { edits[settings, default: []].append(new.id) }
         }
         var told: [String] = []
-        let kept = Self.sayable(
-            descriptions.map {
-                MediaDescription(source: .url($0.item.rawValue), metadata: $0.metadata, context: $0.context)
-            },
-            &told)
-        let ids = Set(kept.map(\.source))
-        descriptions.removeAll { !ids.contains(.url($0.item.rawValue)) }
+        descriptions = Self.sayable(descriptions, \.fault, &told)
         if !descriptions.isEmpty {
             _ = try await router.edit(
                 .describe(descriptions), session: session.id, ifVersion: nil, workingDirectory: "/")
@@ -215,13 +209,10 @@ struct SceneRestoring: Sendable {
     }
 
     /// Those that a router takes. What is left out is looked up in the media again, and told.
-    private static func sayable(_ descriptions: [MediaDescription], _ losses: inout [String]) -> [MediaDescription] {
-        let encoder = JSONEncoder()
-        let sound = descriptions.filter { description in
-            description.metadata.duration.map { $0 > .zero } ?? true
-                && (try? encoder.encode(description).count).map { $0 <= MediaDescription.maximumBytes } ?? false
-        }
-        let kept = Array(sound.prefix(MediaDescription.maximumCount))
+    private static func sayable<Description>(
+        _ descriptions: [Description], _ fault: (Description) -> MediaDescription.Fault?, _ losses: inout [String]
+    ) -> [Description] {
+        let kept = Array(descriptions.filter { fault($0) == nil }.prefix(MediaDescription.maximumCount))
         if kept.count < descriptions.count {
             losses.append("\(descriptions.count - kept.count) items are called what their media say")
         }
