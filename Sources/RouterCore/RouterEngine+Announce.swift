@@ -16,7 +16,8 @@ extension RouterEngine {
         let item = try await announced(request)
         let targets = try await resolving
         let choices = try await choices(
-            for: PlayRequest(what: [request.what], rooms: request.rooms), rooms: targets, first: item.source)
+            for: PlayRequest(what: [request.what], rooms: request.rooms), rooms: targets, first: item.source,
+            withPicture: item.externalPlayback ?? true)
         guard !announcements.isFull else {
             throw RouterError(
                 .rateLimited, "\(AnnouncementQueue.limit) announcements are waiting already",
@@ -55,7 +56,7 @@ extension RouterEngine {
         }
         return QueueItem(
             id: .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))), source: entry.source,
-            metadata: entry.metadata.filled(from: facts.metadata))
+            metadata: entry.metadata.filled(from: facts.metadata), externalPlayback: entry.externalPlayback)
     }
 
     private func cutAnnouncement(_ number: Int) { announcements.cut(number) }

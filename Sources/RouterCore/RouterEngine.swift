@@ -405,10 +405,11 @@ public actor RouterEngine: RouterControlling {
     private func need(of source: MediaSource, withPicture: Bool) async -> MediaNeed {
         let videoSuffixes: Set = ["mp4", "m4v", "mov", "mkv", "webm", "avi", "ts", "mpg", "mpeg", "m3u8"]
         let suffix = source.label.split(separator: ".").last.map { $0.lowercased() } ?? ""
+        let mayShow = videoSuffixes.contains(suffix)
         var video = false
-        if videoSuffixes.contains(suffix) {
-            // Such a container may hold sound alone: look before choosing by it.
-            video = (try? await media.facts(source))?.hasVideo ?? true
+        if mayShow || !withPicture {
+            // Such a container may hold sound alone, and a name may say nothing: look before choosing by it.
+            video = (try? await media.facts(source))?.hasVideo ?? mayShow
             // What only the sound of is to be heard is sent: a device that fetches would show it.
             if video, !withPicture { return MediaNeed(senderOnly: true, video: false) }
         }

@@ -127,11 +127,11 @@ struct MinimalReceiverTests {
         let provider = CastProvider(clock: clock)
         let endpoint = try provider.endpoint(from: DeviceURI("cast://127.0.0.1:\(port)?name=Mute"))
         let opening = Task { try await provider.open(endpoint, options: OpenOptions()) }
-        // Connected, once nothing waits for the connection any more but for the first silence of five seconds.
-        #expect(await eventually { clock.nextDeadline == 6_000_000_000 })
-        clock.advance(seconds: 5)
+        // Connected, once nothing waits for the connection any more but for the first silence of six seconds.
+        #expect(await eventually { clock.nextDeadline == 7_000_000_000 })
+        clock.advance(seconds: 6)
         #expect(await eventually { clock.nextDeadline == 9_000_000_000 })
-        clock.advance(seconds: 3)
+        clock.advance(seconds: 2)
         let error = await #expect(throws: RouterError.self) { try await opening.value }
         #expect(error?.code == .timeout)
         #expect(error?.hint != nil)

@@ -68,6 +68,27 @@ struct ExternalPlaybackTests {
         }
     }
 
+    @Test("an announcement with a picture is said where its sound is taken alone, and shown nowhere")
+    func announced() async throws {
+        let house = Self.house()
+        house.media.says(false, ofPictureOf: "film.mp4")
+        try await house.live { house in
+            let saying = Task {
+                try await house.engine.announce(AnnounceRequest(what: "film.mp4", rooms: ["Den", "Lounge", "Bath"]))
+            }
+            for (backend, name) in [(house.airplay, "Den"), (house.cast, "Bath")] {
+                #expect(await eventually { backend.session(named: name)?.state.media == .playing })
+                backend.session(named: name)?.reachesEnd()
+            }
+            let rooms = try await saying.value.rooms
+            #expect(
+                Dictionary(uniqueKeysWithValues: rooms.map { ($0.room, $0.said) })
+                    == ["Den": true, "Lounge": false, "Bath": true])
+            #expect(rooms.first { $0.room == "Lounge" }?.error?.code == .mediaUnsupported)
+            #expect(house.cast.session(named: "Lounge")?.loadedTokens.isEmpty ?? true)
+        }
+    }
+
     @Test(
         "what a source says holds for what comes from it, and a person's word goes before it", arguments: [true, false])
     func source(inserted: Bool) async throws {

@@ -146,7 +146,7 @@ final class BusMessage: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// What it holds, from the beginning. Throws `InvalidArgs` for what cannot be read or is beyond the limits.
+    /// What it holds, from the beginning. Throws `InvalidArgs` for what cannot be read, and `LimitsExceeded`.
     func values() throws(BusFailure) -> [BusValue] {
         try Self.check(sd_bus_message_rewind(raw, 1), "read a message")
         var budget = Self.maximumValues

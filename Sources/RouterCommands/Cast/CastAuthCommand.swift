@@ -13,8 +13,8 @@ struct CastAuthCommand: AsyncParsableCommand {
             it. Without one, the key that a device shows first is kept, and another key is refused from then on until \
             it is accepted. Exit status 4 where the device is not to be trusted.
 
-              router cast auth “Living Room”
-              router cast auth “Living Room” --accept
+              router cast auth "Living Room"
+              router cast auth "Living Room" --accept
               router cast auth cast://192.168.1.21 --root cast_root.pem -o json
             """)
 

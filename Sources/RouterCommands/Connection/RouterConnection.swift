@@ -30,13 +30,14 @@ enum RouterConnection {
         case .daemon(let client):
             try await greet(client, options)
             return try await body(
-                VerbContext(client, isDaemon: true, options: options, defaultRoom: DefaultRoom.name()))
+                VerbContext(client, isDaemon: true, options: options, defaultRoom: DefaultRoom.name(in: options.config))
+            )
         case .here:
             let setup = try options.setup(discovers: discovers)
             return try await InProcessRouter.run(setup) { control in
                 try await body(
                     VerbContext(
-                        control, isDaemon: false, options: options, defaultRoom: DefaultRoom.name()))
+                        control, isDaemon: false, options: options, defaultRoom: DefaultRoom.name(in: options.config)))
             }
         }
     }
@@ -48,7 +49,8 @@ enum RouterConnection {
         guard case .daemon(let client) = side(options, passesConfiguration: true) else { throw noDaemon }
         try await greet(client, options)
         return try await body(
-            VerbContext(client, isDaemon: true, options: options, defaultRoom: DefaultRoom.name()), client)
+            VerbContext(client, isDaemon: true, options: options, defaultRoom: DefaultRoom.name(in: options.config)),
+            client)
     }
 
     /// Makes sure that a daemon answers, lets us in and means the same by its words.

@@ -112,9 +112,12 @@ enum Confirmation {
 
 /// Where to play when nothing is said.
 enum DefaultRoom {
-    static func name(environment: [String: String] = ProcessInfo.processInfo.environment) -> String? {
+    /// - Parameter file: the configuration to look into; nil for the usual one.
+    static func name(
+        in file: String?, environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> String? {
         if let room = environment["ROUTER_ROOM"], !room.isEmpty { return room }
-        let path = RouterConfiguration.defaultPath(environment: environment)
+        let path = file ?? RouterConfiguration.defaultPath(environment: environment)
         return (try? RouterConfiguration.load(path: path, mustExist: false))?.defaultRoom
     }
 }

@@ -6,7 +6,7 @@ struct RoomsCommand: AsyncParsableCommand {
         abstract: "Show, make and change rooms.",
         discussion: """
             A room is one or more devices under a name of yours; a device that is in none is a room of its own name. Rooms \
-            are made by these commands, or named in the configuration file, which only you change:
+            are made by these commands, or named in the configuration file, where only you change them:
 
               version: 1
               rooms:

@@ -59,7 +59,8 @@ struct StatusCommand: RouterVerb {
             return 0
         }
         let console = options.console
-        for line in Self.idle(rooms: DefaultRoom.name().map { [$0] } ?? RoomCompletion.names()) { console.out(line) }
+        let rooms = DefaultRoom.name(in: options.config).map { [$0] } ?? RoomCompletion.names()
+        for line in Self.idle(rooms: rooms) { console.out(line) }
         return 0
     }
 

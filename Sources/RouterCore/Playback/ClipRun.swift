@@ -140,7 +140,8 @@ struct ClipRun: Sendable {
 
     private func load(in room: ClipRoom, _ timeline: Timeline?) async throws {
         guard case .pull(let requirements) = room.session.descriptor.delivery else { return }
-        var prepared = try await media.publish(clip.item, token: clip.token, for: requirements)
+        var prepared = try await media.publish(
+            clip.item, token: clip.token, for: requirements, by: room.session.descriptor.capabilities)
         prepared.start = clip.item.start
         let ready = prepared
         try await room.call { try await $0.load(.pull(ready), timeline: nil, autoplay: timeline == nil) }

@@ -92,8 +92,8 @@ extension PlaybackSession {
                 members[index].session?.descriptor.capabilities.has(.seek) ?? false
             else { continue }
             let apart = abs((position.time - place).seconds) - Double(abs(members[index].offsetNanoseconds)) / 1e9
-            // What it said before the pause is of where it was, not of where it is.
-            let isHeld = latest.media == .paused && position.instant >= commandedAt
+            // What it said as it still played is of where it was, not of where it is.
+            let isHeld = latest.media == .paused && (position.rate == 0 || position.instant >= commandedAt)
             guard (run != nil && latest.media == .playing) || (isHeld && apart > Self.gathered) else { continue }
             await eachTolerant([index]) { _, session in try await session.perform(.seek(to: place, resume: false)) }
         }

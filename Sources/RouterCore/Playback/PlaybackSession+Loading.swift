@@ -118,14 +118,7 @@ extension PlaybackSession {
     func publish(
         _ item: QueueItem, token: MediaToken, for requirements: PullRequirements, by able: RouteCapabilities?
     ) async throws -> PullMedia {
-        if item.externalPlayback == false, able?[.video] != .unsupported,
-            try await environment.media.facts(item.source).hasVideo
-        {
-            throw RouterError(
-                .mediaUnsupported, "its picture is not to be shown on receivers",
-                hint: "Play it in a room that takes its sound alone: --via airplay", scope: .item)
-        }
-        return try await environment.media.publish(item, token: token, for: requirements)
+        try await environment.media.publish(item, token: token, for: requirements, by: able)
     }
 
     private func load(_ index: Int, _ media: PreparedMedia, timeline: Timeline?, autoplay: Bool) async {
@@ -331,5 +324,20 @@ extension PlaybackSession {
         pictures[id] = facts.hasVideo
         if anchor?.item == id, anchor?.duration == nil { anchor?.duration = queue.item(id)?.metadata.duration }
         if !ended { await publish() }
+    }
+}
+
+extension MediaPreparing {
+    /// The item as a URL for a device of these capabilities. Throws `mediaUnsupported` where a picture would be shown that
+    /// is not to be (A6).
+    func publish(
+        _ item: QueueItem, token: MediaToken, for requirements: PullRequirements, by able: RouteCapabilities?
+    ) async throws -> PullMedia {
+        if item.externalPlayback == false, able?[.video] != .unsupported, try await facts(item.source).hasVideo {
+            throw RouterError(
+                .mediaUnsupported, "its picture is not to be shown on receivers",
+                hint: "Play it in a room that takes its sound alone: --via airplay", scope: .item)
+        }
+        return try await publish(item, token: token, for: requirements)
     }
 }

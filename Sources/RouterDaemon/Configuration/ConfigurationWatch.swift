@@ -86,6 +86,7 @@ extension RouterConfiguration {
     func onlyAtStart(than old: RouterConfiguration) -> [String] {
         var result: [String] = []
         if senderName != old.senderName { result.append("name") }
+        if firstRunHint != old.firstRunHint { result.append("hint") }
         if mediaPort != old.mediaPort || ffmpeg != old.ffmpeg || ffprobe != old.ffprobe { result.append("media") }
         if devices != old.devices { result.append("devices") }
         if cast != old.cast { result.append("cast") }
