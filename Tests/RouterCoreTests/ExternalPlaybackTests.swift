@@ -77,7 +77,7 @@ struct ExternalPlaybackTests {
                 try await house.engine.announce(AnnounceRequest(what: "film.mp4", rooms: ["Den", "Lounge", "Bath"]))
             }
             for (backend, name) in [(house.airplay, "Den"), (house.cast, "Bath")] {
-                #expect(await eventually { backend.session(named: name)?.state.media == .playing })
+                #expect(await house.turn(seconds: 5) { backend.session(named: name)?.state.media == .playing })
                 backend.session(named: name)?.reachesEnd()
             }
             let rooms = try await saying.value.rooms
