@@ -321,6 +321,23 @@ struct InStepTests {
         }
     }
 
+    @Test("C17 what is paused stays so while its device buffers for a seek, and a toggle makes it play")
+    func pausedWhileBuffering() async throws {
+        try await House.threeSpeakers(lounge: true).live { house in
+            _ = try await house.play(["one"], in: ["Lounge"])
+            let lounge = try #require(house.cast.session(named: "Lounge"))
+            #expect(await house.turn(seconds: 4) { lounge.state.media == .playing })
+            _ = try await house.engine.perform(.pause, session: nil, origin: .cli)
+            _ = try await house.engine.perform(.seek(to: MediaTime(seconds: 30)), session: nil, origin: .cli)
+            lounge.reports { $0.media = .buffering }
+            #expect(await eventually { await house.member("Lounge")?.media == .buffering })
+            #expect(await house.session()?.media == .paused)
+            _ = try await house.engine.perform(.toggle, session: nil, origin: .cli)
+            #expect(lounge.asked.last == .perform(.play(nil, fromFrame: 0)))
+            #expect(await house.session()?.media == .playing)
+        }
+    }
+
     @Test("a place that is only fetched is written now and then, too: a loss of power takes the device with it")
     func placeIsKept() async throws {
         let house = House.kitchenAndLounge()

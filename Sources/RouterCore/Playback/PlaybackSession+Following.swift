@@ -166,8 +166,9 @@ extension PlaybackSession {
 
     private func adopt(_ update: RouteSessionUpdate, item: ItemID) {
         switch update.media {
-        case .playing, .paused, .buffering:
-            mediaState = update.media
+        case .playing, .paused: mediaState = update.media
+        // What is paused, and sought in say, is paused still: a toggle is to make it play, and a seek is not.
+        case .buffering where mediaState != .paused: mediaState = .buffering
         default: break
         }
         guard let position = update.position else { return }

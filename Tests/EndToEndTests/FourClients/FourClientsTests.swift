@@ -56,7 +56,7 @@ struct FourClientsTests {
                     count += 1
                     let told =
                         "\(count)\(together > 1 ? " (together)" : "") \(line.client.rawValue), "
-                        + "\(line.session?.id.rawValue ?? "-"): \(line.act) → \(answer)"
+                        + "\(line.session.map { "\($0.id) (\($0.media))" } ?? "-"): \(line.act) → \(answer)"
                     log.append(told)
                     if Self.tells { print(told) }
                     guard case .refused(let code, _) = answer else { continue }
