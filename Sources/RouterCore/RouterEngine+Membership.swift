@@ -27,6 +27,15 @@ extension RouterEngine {
         return await session.snapshot()
     }
 
+    /// Has what plays there give way to this session. In their lane.
+    func giveUp(_ routes: Set<RouteID>, but session: PlaybackSession) async {
+        await endAnnouncements(on: routes)
+        for other in sessions(but: session) {
+            guard await !routes.isDisjoint(with: other.routes) else { continue }
+            await other.giveWay(to: routes)
+        }
+    }
+
     /// Rooms that others have are that session's from now on. In their lane.
     func give(_ routes: Set<RouteID>, to session: PlaybackSession) async {
         await endAnnouncements(on: routes)

@@ -53,6 +53,7 @@ extension RouterEngine {
 
     public func rejoin(_ id: SessionID) async throws -> SessionSnapshot {
         if isRunning(id) { return try await runningSnapshot(id) }
+        let known = Set(sessionsByID.keys)
         let (record, queue) = try await record(of: id)
         let members = try await members(of: record)
         let items = PlayQueue(queue)
@@ -64,13 +65,40 @@ extension RouterEngine {
         let isBegun = try await inLane(of: Set(record.routes + members.map(\.route))) {
             // Who came before may have taken it up.
             guard !isRunning(id) else { return false }
+            try await stillWanted(id, on: Set(members.map(\.route)), known)
             await release(Set(members.map(\.route)))
             try begin(session, id: id)
             return true
         }
         guard isBegun else { return try await runningSnapshot(id) }
-        try await session.startAgain(record, tokens: tokens)
+        do {
+            try await session.startAgain(record, tokens: tokens)
+        } catch {
+            await isSuspendedStill(id)
+            throw error
+        }
         return await session.snapshot()
+    }
+
+    /// Looking for its devices takes a while. Throws `routeNotFound` where somebody has ended it meanwhile, and
+    /// `routeBusy` where somebody has begun something else there.
+    private func stillWanted(_ id: SessionID, on routes: Set<RouteID>, _ known: Set<SessionID>) async throws {
+        guard try await store.sessionsToRejoin().contains(where: { $0.session == id }) else {
+            throw Self.noRecord(of: id)
+        }
+        for (other, session) in sessionsByID where !known.contains(other) {
+            guard await !routes.isDisjoint(with: session.routes) else { continue }
+            throw RouterError(
+                .routeBusy, "something else has been begun there meanwhile",
+                hint: "Take it up with “router session join \(id)” once that is over", scope: .route, retry: .later)
+        }
+    }
+
+    /// It could not be taken up this time: to clients it is what it was before.
+    private func isSuspendedStill(_ id: SessionID) async {
+        guard !isRunning(id), let snapshot = await suspendedSnapshots().first(where: { $0.id == id }), !isRunning(id)
+        else { return }
+        show(suspended: snapshot)
     }
 
     /// Ends a session that nobody runs: with `stop` its devices stop what is left of it, where they can be reached.

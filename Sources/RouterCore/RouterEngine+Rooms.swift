@@ -68,7 +68,10 @@ extension RouterEngine {
             storedRooms.removeAll { $0.name == old?.name || $0.name == room.name }
             storedRooms.append(room)
             storedRooms.sort { $0.name.lowercased() < $1.name.lowercased() }
-            if let name, name != room.name { try await rename(name, to: room.name) }
+            if let name, name != room.name {
+                try await rename(name, to: room.name)
+                for session in running { await session.isRenamed(name, to: room.name) }
+            }
             await roomsChanged()
             let rooms = RoomSelector.rooms(configured: configuredRooms, routes: registry.routes)
             return rooms.first { $0.name == room.name && $0.isMade } ?? room

@@ -93,7 +93,9 @@ extension RouterEngine {
         _ session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan
     ) async throws -> TransferResult {
         // Another session of ours that plays there gives way, as it does to `play`.
-        let moved = try await takeOver(Set(plan.members.map(\.route))) { try await session.move(to: plan.members) }
+        let moved = try await inLane(of: Set(plan.members.map(\.route))) {
+            try await session.move(to: plan.members) { [self] routes in await giveUp(routes, but: session) }
+        }
         told("moved from \(source.rooms.joined(separator: ", ")) to", plan)
         return await result(of: session, source, plan, moved.method, at: moved.position)
     }

@@ -504,6 +504,13 @@ public actor RouterEngine: RouterControlling {
         recalled = true
     }
 
+    /// A session that was tried, and can be tried again.
+    func show(suspended snapshot: SessionSnapshot) {
+        over.removeAll { $0 == snapshot.id }
+        snapshots[snapshot.id] = snapshot
+        log.append(.session(snapshot))
+    }
+
     /// A session that is not taken up again any more is over.
     func forget(_ id: SessionID) {
         guard !isRunning(id), var snapshot = snapshots[id], snapshot.connection == .suspended else { return }

@@ -30,6 +30,13 @@ public struct SessionRecovery: Sendable {
         var wait = ResumePolicy.firstNanoseconds
         var isTold = false
         while await isLeft(session) {
+            // Whoever plays something there by now is not to be displaced.
+            if let room = await taken(session) {
+                return await tell(
+                    Notice(
+                        .info, "\(what) is not taken up: \(room) plays something else by now",
+                        hint: "Take it up with “router session join \(session.id)”"))
+            }
             let present = await routes(of: session)
             let error: RouterError
             do {
@@ -58,13 +65,6 @@ public struct SessionRecovery: Sendable {
             await pause(until: min(clock.now() + wait, deadline), or: session, isBackFrom: present)
             wait = min(wait * 2, ResumePolicy.longestNanoseconds)
             guard !Task.isCancelled else { return }
-            // Whoever plays something there by now is not to be displaced.
-            if let room = await taken(session) {
-                return await tell(
-                    Notice(
-                        .info, "\(what) is not taken up: \(room) plays something else by now",
-                        hint: "Take it up with “router session join \(session.id)”"))
-            }
         }
     }
 

@@ -8,6 +8,9 @@ public struct EventReplay: Sendable {
 
     private var routes = RouteList(routes: [], discovery: [])
     private var sessions: [SessionID: SessionSnapshot] = [:]
+    /// Those that have ended, the latest last: so many may have more to say, as the daemon keeps them.
+    private var over: [SessionID] = []
+    private static let keptOver = 64
 
     public init() {}
 
@@ -18,6 +21,7 @@ public struct EventReplay: Sendable {
         case .snapshot(let state):
             routes = state.routes
             sessions = Dictionary(state.sessions.map { ($0.id, $0) }, uniquingKeysWith: { _, last in last })
+            over = state.sessions.filter(\.connection.isOver).map(\.id)
             return [.snapshot(routes: state.routes, sessions: state.sessions)]
                 + (state.rooms.map { [.rooms($0.rooms, groups: $0.groups)] } ?? [])
                 + state.scenes.map { .scene($0) } + state.pairings.map { .pairing($0) }
@@ -56,7 +60,12 @@ public struct EventReplay: Sendable {
     }
 
     private mutating func keep(_ session: SessionSnapshot) -> RouterEvent.Body {
+        if sessions[session.id]?.connection.isOver != true, session.connection.isOver { over.append(session.id) }
         sessions[session.id] = session
+        while over.count > Self.keptOver {
+            let oldest = over.removeFirst()
+            if sessions[oldest]?.connection.isOver == true { sessions[oldest] = nil }
+        }
         return .session(session)
     }
 
@@ -70,4 +79,8 @@ public struct EventReplay: Sendable {
         routes = RouteList(routes: all, discovery: change.discovery ?? routes.discovery)
         return routes
     }
+}
+
+extension ConnectionState {
+    fileprivate var isOver: Bool { self == .ended || self == .failed }
 }

@@ -200,7 +200,8 @@ struct QueueClearCommand: RouterVerb {
     static let configuration = CommandConfiguration(
         commandName: "clear", abstract: "Take out all that is to come, or everything.",
         discussion: """
-            With --all what plays is stopped too. “router queue undo” takes it back while the session lasts.
+            “router queue undo” takes it back. With --all what plays is stopped too, the session is over by that, and \
+            nothing brings its queue back: “router queue save NAME” keeps it before.
 
               router queue clear
               router queue clear --all --yes

@@ -219,6 +219,12 @@ struct PlayQueue: Sendable {
         change(id) { $0.failure = reason }.map { commit([.update($0)]) }
     }
 
+    /// It is tried once more.
+    mutating func clearFailure(_ id: ItemID) {
+        guard item(id)?.failure != nil else { return }
+        change(id) { $0.failure = nil }.map { commit([.update($0)]) }
+    }
+
     /// What is learnt of an item when it is probed fills in what its playlist left out. The version stays: nobody's edit
     /// is out of date by a title.
     mutating func enrich(_ id: ItemID, _ metadata: MediaMetadata) {

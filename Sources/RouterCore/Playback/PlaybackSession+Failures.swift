@@ -14,6 +14,9 @@ extension PlaybackSession {
         var hold: Hold?
         /// The policy says stop: nothing follows what failed.
         var halted = false
+        /// Items in a row that were found not to play before their turn. A server or disk that is away for a while is not to
+        /// cost the whole queue.
+        var ahead = 0
     }
 
     /// Deals with an item that did not play, by the queue's policy.
@@ -51,10 +54,13 @@ extension PlaybackSession {
     /// Whether nothing more is to be begun by itself.
     var hasGivenUp: Bool { failures.halted || consecutiveFailures >= consecutiveFailureLimit }
 
-    /// A person, or a queue that goes on, begins something else.
+    /// A person begins something: whatever became of it before, it is tried.
     func forgetFailures(of item: ItemID) {
+        consecutiveFailures = 0
         failures.halted = false
+        failures.ahead = 0
         failures.hold = nil
+        queue.clearFailure(item)
         failures.tries[item] = nil
         failures.again[item] = nil
     }

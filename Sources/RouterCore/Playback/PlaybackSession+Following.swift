@@ -32,6 +32,8 @@ extension PlaybackSession {
             let clock = clock
             jobs.add { [self] in
                 if offset > 0 { try? await clock.sleep(nanoseconds: offset) }
+                // A pause, seek or skip meanwhile has had the say.
+                guard self.run?.timeline == timeline, !ended else { return }
                 await loadPull(index, at: mark.offset, autoplay: true)
             }
         }
@@ -166,7 +168,10 @@ extension PlaybackSession {
 
     private func adopt(_ update: RouteSessionUpdate, item: ItemID) {
         switch update.media {
-        case .playing, .paused: mediaState = update.media
+        case .playing, .paused:
+            mediaState = update.media
+            // It plays: what failed before it is no row any more.
+            if update.media == .playing { consecutiveFailures = 0 }
         // What is paused, and sought in say, is paused still: a toggle is to make it play, and a seek is not.
         case .buffering where mediaState != .paused: mediaState = .buffering
         default: break

@@ -94,14 +94,19 @@ extension PlaybackSession {
         members[index].itemEnded = false
         members[index].loading = true
         members[index].loads += 1
+        let number = members[index].loads
         do {
             var media = try await publish(item, token: token, for: requirements, in: index)
+            // Looking into it may take its time: what was asked for since then has had the say.
+            guard members[index].loads == number else { return }
+            let autoplay = autoplay && mediaState != .paused
             media.start = loadPlace(index, item, at: start, autoplay: autoplay)
             media.rate = rate
             members[index].loadedURL = media
             await tell(media.notices)
             await load(index, .pull(media), timeline: nil, autoplay: autoplay)
         } catch {
+            guard members[index].loads == number else { return }
             members[index].loading = false
             await loadFailed(index, RouterError(wrapping: error))
         }

@@ -145,6 +145,20 @@ extension PlaybackSession {
         }
     }
 
+    /// A room has another name from now on.
+    func isRenamed(_ old: String, to name: String) async {
+        var isOne = false
+        for index in members.indices where members[index].room.lowercased() == old.lowercased() {
+            // A device is called as its room is, with its own name where there are several.
+            members[index].name = name + members[index].name.dropFirst(members[index].room.count)
+            members[index].room = name
+            isOne = true
+        }
+        guard isOne, !ended else { return }
+        await publish()
+        await remember()
+    }
+
     /// Another session of ours takes over these rooms, and these alone.
     func leave(routes: Set<RouteID>) async {
         await serially {
@@ -160,7 +174,9 @@ extension PlaybackSession {
         let left = members.indices.filter { !indices.contains($0) }
         // A room that is only waited for is no reason to go on for nobody.
         guard left.contains(where: { members[$0].alive || [.opening, .waiting].contains(members[$0].phase) }) else {
-            return await end(reason == .replaced ? .replaced : .stop)
+            guard reason == .replaced else { return await end(.stop) }
+            // What takes over has connected to the device by now: its app is not stopped under it.
+            return await giveUp(to: Set(indices.map { members[$0].route }))
         }
         let sessions = indices.compactMap { members[$0].session }
         let names = indices.sorted().map { members[$0].name }

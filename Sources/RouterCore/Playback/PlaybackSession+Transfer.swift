@@ -61,9 +61,13 @@ extension PlaybackSession {
     }
 
     /// Moves what plays to these rooms. Throws what went wrong, and then it plays on where it did.
-    func move(to wanted: [Member]) async throws -> Moved {
+    ///
+    /// - Parameter taking: has other sessions of ours give up these rooms: not before all are connected, or one of them is
+    ///   busy. What plays there is not ended for a room that cannot be reached.
+    func move(to wanted: [Member], taking: @escaping @Sendable (Set<RouteID>) async -> Void) async throws -> Moved {
         // Commands go on meanwhile: a device may take its time to connect.
-        let targets = try await openTargets(wanted)
+        let targets = try await openTargets(wanted, taking)
+        await taking(Set(targets.map(\.member.route)))
         return try await serially {
             do {
                 try movable()
@@ -80,11 +84,13 @@ extension PlaybackSession {
 
     // MARK: Opening
 
-    private func openTargets(_ wanted: [Member]) async throws -> [Target] {
+    private func openTargets(
+        _ wanted: [Member], _ taking: @escaping @Sendable (Set<RouteID>) async -> Void
+    ) async throws -> [Target] {
         var opened: [Target] = []
         var failure: RouterError?
         await withTaskGroup(of: Result<Target, RouterError>.self) { group in
-            for member in wanted { group.addTask { await self.openTarget(member) } }
+            for member in wanted { group.addTask { await self.openTarget(member, taking) } }
             for await result in group {
                 switch result {
                 case .success(let target): opened.append(target)
@@ -98,15 +104,25 @@ extension PlaybackSession {
         throw failure
     }
 
-    private func openTarget(_ wanted: Member) async -> Result<Target, RouterError> {
+    private func openTarget(
+        _ wanted: Member, _ taking: @escaping @Sendable (Set<RouteID>) async -> Void
+    ) async -> Result<Target, RouterError> {
         var member = wanted
+        var hasTaken = false
         while !member.candidates.isEmpty, !ended, !ending {
-            let endpoint = await environment.current(member.candidates.removeFirst().endpoint)
+            let candidate = member.candidates.removeFirst()
+            let endpoint = await environment.current(candidate.endpoint)
             do {
                 return .success(
                     Target(member: member, session: try await openSession(endpoint, name: member.name)))
             } catch {
                 let error = RouterError(wrapping: error)
+                if error.code == .routeBusy, !hasTaken {
+                    hasTaken = true
+                    await taking([member.route])
+                    member.candidates.insert(candidate, at: 0)
+                    continue
+                }
                 guard let next = member.candidates.first?.endpoint else { return .failure(error) }
                 await environment.notice(
                     Notice(

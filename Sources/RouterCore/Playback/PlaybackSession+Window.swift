@@ -111,12 +111,14 @@ extension PlaybackSession {
                 var media = try await publish(item, token: token, for: requirements, in: index)
                 media.rate = rate
                 result.append(media)
+                failures.ahead = 0
             } catch {
                 let error = RouterError(wrapping: error)
-                // Where it is not simply passed over, it is dealt with in its turn.
+                // Where it is not simply passed over, or too many are, it is dealt with in its turn.
                 guard [.mediaUnsupported, .mediaNotFound, .itemFailed].contains(error.code), error.retry != .later,
-                    (queue.failurePolicy ?? .skip) == .skip
+                    (queue.failurePolicy ?? .skip) == .skip, failures.ahead < consecutiveFailureLimit
                 else { return result }
+                failures.ahead += 1
                 await itemFailed(item.id, error)
                 // What fails before its turn is not one of those that failed in a row.
                 consecutiveFailures = max(0, consecutiveFailures - 1)

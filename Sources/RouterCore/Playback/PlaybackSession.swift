@@ -477,8 +477,12 @@ actor PlaybackSession {
     /// Another session takes over these routes; the rooms that it does not take are stopped. They are free when this
     /// returns, also where an end was under way.
     func giveWay(to routes: Set<RouteID>) async {
-        await end(.replaced, leaving: false) { routes.contains($0.route) ? .replaced : .stop }
+        await giveUp(to: routes)
         await itsEnd()
+    }
+
+    func giveUp(to routes: Set<RouteID>) async {
+        await end(.replaced, leaving: false) { routes.contains($0.route) ? .replaced : .stop }
     }
 
     /// Returns when an end that is under way is through.
@@ -531,7 +535,10 @@ actor PlaybackSession {
         await writeHistory()
         do {
             if leaving {
-                try await environment.store.saveQueue(queue.snapshot, session: id)
+                // Also what another sender has interrupted is taken up where it was.
+                var last = queue.snapshot
+                last.current = queue.current
+                try await environment.store.saveQueue(last, session: id)
             } else {
                 try await environment.store.saveLastQueue(queue.snapshot, session: id)
             }

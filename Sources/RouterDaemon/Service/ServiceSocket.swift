@@ -83,27 +83,48 @@ final class ServiceSocket: Sendable {
                     .configuration, "\(path) is there and is no socket", hint: "Remove it, or name another socket",
                     retry: .afterUserAction)
             }
-            // Its daemon had no lock any more.
+            // Its daemon had no lock any more. One that systemd listens at for a daemon to come is none of ours.
+            guard !answers(path) else {
+                throw RouterError(
+                    .configuration, "something listens at \(path) already",
+                    hint: "Where that is systemd, “router status” starts the daemon; or stop router.socket first",
+                    retry: .afterUserAction)
+            }
             unlink(path)
         }
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw failure("no socket can be had") }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
         // Before it is bound, so that its file never has another mode (unix(7): what fchmod set is what bind makes).
         fchmod(descriptor, 0o600)
-        let done = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        guard done == 0, chmod(path, 0o600) == 0, listen(descriptor, backlog) == 0 else {
+        guard withAddress(path, { bind(descriptor, $0, $1) }) == 0, chmod(path, 0o600) == 0, listen(descriptor, backlog) == 0 else {
             let error = failure("the socket \(path) cannot be made")
             close(descriptor)
             throw error
         }
         return descriptor
+    }
+
+    /// Whether somebody takes connections there.
+    private static func answers(_ path: String) -> Bool {
+        let descriptor = socket(
+            AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        // One whose queue is full listens as well.
+        return withAddress(path) { connect(descriptor, $0, $1) } == 0 || errno == EAGAIN
+    }
+
+    private static func withAddress(
+        _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
     }
 
     private static let backlog: Int32 = 1024

@@ -71,6 +71,8 @@ struct HardStopTests {
             _ = await daemon.outcome(within: .seconds(10))
             log.append("kill \(number)" + (inFlight.map { " during \($0.client.rawValue): \($0.act)" } ?? ""))
             _ = await asking?.value
+            // What it had said last may still be on its way.
+            #expect(await eventually(within: .seconds(5)) { await watcher.endedAt > killedAt })
             let recovery = HouseRecovery(killedAt: killedAt, inFlight: inFlight, moments: await watcher.moments)
             let damage = try await HouseRecovery.damage(in: house.state)
             #expect(damage == nil, "kill \(number): the store is damaged: \(damage ?? "")\n\(story())")
