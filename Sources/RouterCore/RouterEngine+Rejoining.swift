@@ -53,7 +53,7 @@ extension RouterEngine {
 
     public func rejoin(_ id: SessionID) async throws -> SessionSnapshot {
         if isRunning(id) { return try await runningSnapshot(id) }
-        let known = Set(sessionsByID.keys)
+        let known = Set(running.map(\.id))
         let (record, queue) = try await record(of: id)
         let members = try await members(of: record)
         let items = PlayQueue(queue)
@@ -86,7 +86,7 @@ extension RouterEngine {
         guard try await store.sessionsToRejoin().contains(where: { $0.session == id }) else {
             throw Self.noRecord(of: id)
         }
-        for (other, session) in sessionsByID where !known.contains(other) {
+        for session in running where !known.contains(session.id) {
             guard await !routes.isDisjoint(with: session.routes) else { continue }
             throw RouterError(
                 .routeBusy, "something else has been begun there meanwhile",

@@ -32,11 +32,15 @@ extension PlaybackSession {
             let clock = clock
             jobs.add { [self] in
                 if offset > 0 { try? await clock.sleep(nanoseconds: offset) }
-                // A pause, seek or skip meanwhile has had the say.
-                guard self.run?.timeline == timeline, !ended else { return }
-                await loadPull(index, at: mark.offset, autoplay: true)
+                await followBorder(index, mark, timeline: timeline)
             }
         }
+    }
+
+    private func followBorder(_ index: Int, _ mark: PushRun.Mark, timeline: Timeline) async {
+        // A pause, seek or skip meanwhile has had the say.
+        guard run?.timeline == timeline, !ended else { return }
+        await loadPull(index, at: mark.offset, autoplay: true)
     }
 
     /// The position as the timeline has it.

@@ -96,7 +96,9 @@ final class ServiceSocket: Sendable {
         guard descriptor >= 0 else { throw failure("no socket can be had") }
         // Before it is bound, so that its file never has another mode (unix(7): what fchmod set is what bind makes).
         fchmod(descriptor, 0o600)
-        guard withAddress(path, { bind(descriptor, $0, $1) }) == 0, chmod(path, 0o600) == 0, listen(descriptor, backlog) == 0 else {
+        guard withAddress(path, { bind(descriptor, $0, $1) }) == 0, chmod(path, 0o600) == 0,
+            listen(descriptor, backlog) == 0
+        else {
             let error = failure("the socket \(path) cannot be made")
             close(descriptor)
             throw error
