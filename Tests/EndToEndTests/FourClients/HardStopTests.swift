@@ -59,6 +59,7 @@ struct HardStopTests {
             }
             // Half of the time in the middle of a command; of a terminal's not, which would do it itself without a daemon.
             let now = await sessions()
+            let askedAt = clock.now()
             var inFlight: HouseScript.Line?
             if script.chance(0.5) {
                 repeat { inFlight = script.line(now) } while inFlight?.client == .terminal
@@ -71,9 +72,10 @@ struct HardStopTests {
             _ = await daemon.outcome(within: .seconds(10))
             log.append("kill \(number)" + (inFlight.map { " during \($0.client.rawValue): \($0.act)" } ?? ""))
             _ = await asking?.value
-            // What it had said last may still be on its way.
-            #expect(await eventually(within: .seconds(5)) { await watcher.endedAt > killedAt })
-            let recovery = HouseRecovery(killedAt: killedAt, inFlight: inFlight, moments: await watcher.moments)
+            // What was told last may not have come by events yet.
+            let told = now.map { HouseWatcher.Moment(instant: askedAt, session: $0) }
+            let moments = (await watcher.moments + told).sorted { $0.instant < $1.instant }
+            let recovery = HouseRecovery(killedAt: killedAt, inFlight: inFlight, moments: moments)
             let damage = try await HouseRecovery.damage(in: house.state)
             #expect(damage == nil, "kill \(number): the store is damaged: \(damage ?? "")\n\(story())")
 

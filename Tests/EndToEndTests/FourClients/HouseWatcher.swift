@@ -18,8 +18,6 @@ actor HouseWatcher {
     /// What must never happen, as it was told.
     private(set) var faults: [String] = []
     private(set) var notices: [Notice] = []
-    /// When a stream of events was last at its end: all that a daemon had said is in.
-    private(set) var endedAt = Int64.min
     private let clock = SystemHostClock()
     private static let keptMoments = 4000
 
@@ -29,7 +27,6 @@ actor HouseWatcher {
     func follow(_ client: RouterClient) async {
         while !Task.isCancelled {
             for await event in await client.events() { take(event.body) }
-            endedAt = clock.now()
             try? await Task.sleep(for: .milliseconds(20))
         }
     }
