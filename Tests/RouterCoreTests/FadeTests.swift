@@ -76,6 +76,27 @@ struct FadeTests {
         }
     }
 
+    @Test("each room has a fade of its own, and one of all takes them over")
+    func severalAtOnce() async throws {
+        try await Self.house().live { house in
+            _ = try await house.play(["one"], in: ["Kitchen", "Bath"])
+            let kitchen = try #require(house.airplay.session(named: "Kitchen"))
+            let bath = try #require(house.airplay.session(named: "Bath"))
+            _ = try await Self.command(.setVolume(VolumePosition(0.5), room: nil), house)
+            for (room, level) in [("Kitchen", 0.1), ("Bath", 0.9)] {
+                let fade = RemoteCommand.fade(to: VolumePosition(level), over: MediaTime(seconds: 20), room: room)
+                #expect(try await Self.command(fade, house) == .accepted)
+            }
+            #expect(await house.turn(seconds: 30) { Self.told(kitchen).last == 10 && Self.told(bath).last == 90 })
+            let back = RemoteCommand.fade(to: VolumePosition(0.5), over: MediaTime(seconds: 20), room: "Bath")
+            #expect(try await Self.command(back, house) == .accepted)
+            #expect(await house.turn(seconds: 5) { Self.told(bath).last ?? 90 < 85 })
+            let all = RemoteCommand.fade(to: VolumePosition(1), over: MediaTime(seconds: 20), room: nil)
+            #expect(try await Self.command(all, house) == .accepted)
+            #expect(await house.turn(seconds: 30) { Self.told(bath).last == 100 })
+        }
+    }
+
     @Test("a fade of nothing, of too long, of a room that is not there")
     func refused() async throws {
         try await Self.house().live { house in

@@ -131,6 +131,11 @@ struct RecallTests {
                 try await recovering(house) { told in
                     #expect(await house.turn(seconds: 60) { house.cast.opened.count >= 4 })
                     #expect(await told.notices.map(\.severity) == [.warning])
+                    // Between the tries it is what it was: to play is to take it up.
+                    #expect(
+                        await house.turn(seconds: 60) {
+                            await house.engine.sessions().first?.connection == .suspended
+                        })
                     #expect(await told.notices.first?.message.contains("does not answer") == true)
                     house.cast.accept(house.loungeEndpoint)
                     #expect(
@@ -178,6 +183,20 @@ struct RecallTests {
                     let mine = try await house.play(["three"], in: ["Lounge"])
                     #expect(await house.turn(seconds: 60) { await told.notices.count == 2 })
                     #expect(await told.notices.last?.message.contains("plays something else") == true)
+                    let running = await house.engine.sessions().filter { $0.connection == .connected }
+                    #expect(running.map(\.id) == [mine.id])
+                }
+            })
+        try await afterACrash(
+            of: crash, house: Self.pair,
+            then: { house in
+                // Before the first try, too.
+                let mine = try await house.play(["three"], in: ["Lounge"])
+                try await recovering(house) { told in
+                    #expect(
+                        await eventually {
+                            await told.notices.first?.message.contains("plays something else") == true
+                        })
                     let running = await house.engine.sessions().filter { $0.connection == .connected }
                     #expect(running.map(\.id) == [mine.id])
                 }

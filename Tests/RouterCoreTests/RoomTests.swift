@@ -63,6 +63,11 @@ struct RoomTests {
                 RoomGroup(name: "All of it", rooms: ["Kitchen", "TV"], trims: ["Kitchen": 0.5]))
             wanted.name = "Galley"
             _ = try await house.engine.saveRoom(wanted, replacing: "Kitchen")
+            let renamed = await house.session()?.members.map(\.name).sorted()
+            #expect(renamed == ["Galley (Speaker A)", "Galley (Speaker B)"])
+            let quieter = try await house.engine.perform(
+                .setVolume(VolumePosition(0.2), room: "Galley"), session: nil, origin: .api)
+            #expect(quieter.outcome == .succeeded)
             #expect(
                 try await house.engine.groups() == [
                     RoomGroup(name: "All of it", rooms: ["Galley", "TV"], trims: ["Galley": 0.5])

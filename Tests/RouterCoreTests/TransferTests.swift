@@ -127,6 +127,27 @@ struct TransferTests {
         }
     }
 
+    @Test("what plays in the room that is moved to is not ended before that can be reached")
+    func unreachableAndBusy() async throws {
+        try await House.twoWithQueues().live { house in
+            let other = try await house.play(["two"], in: ["Den"])
+            let mine = try await house.play(["one"], in: ["Lounge"])
+            let den = house.cast.endpoint(named: "Den", host: "10.0.0.3")
+            house.cast.refuse(den, with: RouterError(.routeUnreachable, "off", scope: .route))
+            let refused = await code { _ = try await house.engine.transfer(session: mine.id, to: ["Den"]) }
+            #expect(refused == .routeUnreachable)
+            let sessions = await house.engine.sessions()
+            #expect(sessions.first { $0.id == other.id }?.connection == .connected)
+            house.cast.accept(den)
+            async let moved = house.engine.transfer(session: mine.id, to: ["Den"])
+            #expect(
+                await house.turn(seconds: 20) {
+                    await house.engine.sessions().first { $0.id == other.id }?.stopReason == .replaced
+                })
+            _ = try await moved
+        }
+    }
+
     @Test("what cannot be moved is refused in words: no room, the same room, nothing that plays")
     func refusals() async throws {
         try await House.twoWithQueues().live { house in

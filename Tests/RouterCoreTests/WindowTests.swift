@@ -117,6 +117,10 @@ struct WindowTests {
             await othersHaveRun()
             #expect(lounge.asked.count == edits)
             #expect(await notices.count { $0.message.contains("something of its own") } == 1)
+            // Left like that, it is there to be taken up.
+            let session = try #require(await house.session())
+            try await house.engine.end(session: session.id, reason: .leave)
+            #expect(await house.store.queue(session: session.id)?.current == session.queue.items[0].id)
         }
     }
 
@@ -147,6 +151,28 @@ struct WindowTests {
             async let moved = house.engine.transfer(session: nil, to: ["Den"])
             #expect(await house.turn(seconds: 20) { await house.session()?.members.map(\.name) == ["Den"] })
             _ = try await moved
+        }
+    }
+
+    @Test("a disk that is away for a while costs a few items, and what a person plays is tried whatever it was")
+    func manyFailures() async throws {
+        let gone = (1...12).map { "gone \($0)" }
+        let house = House.twoWithQueues()
+        for name in gone { house.media.add(name, failing: RouterError(.mediaNotFound, "is not there", scope: .item)) }
+        try await house.live { house in
+            let items = try await house.play(["one"] + gone, in: ["Lounge"]).queue.items
+            let failed = { await house.session()?.queue.items.filter { $0.failure != nil }.count ?? 0 }
+            #expect(await eventually { await failed() == 3 })
+            _ = try await house.engine.edit(
+                .move([items[12].id], before: items[11].id), session: nil, ifVersion: nil, workingDirectory: "/")
+            await othersHaveRun()
+            #expect(await failed() == 3)
+            house.media.add(gone[0], seconds: 100)
+            house.media.mend(gone[0])
+            _ = try await house.engine.perform(.jump(items[1].id), session: nil, origin: .cli)
+            #expect(await eventually { await house.session()?.media == .playing })
+            #expect(await house.session()?.queue.current == items[1].id)
+            #expect(await house.session()?.queue.items[1].failure == nil)
         }
     }
 

@@ -3,9 +3,16 @@ import RouteModel
 
 /// Volumes that change evenly over a time.
 extension PlaybackSession {
-    func endFade() {
-        fadeNumber += 1
-        outsideFade = []
+    func endFades() { fades = [:] }
+
+    /// Somebody says how loud these rooms are to be; the others fade on.
+    func endFades(in rooms: [Int]) {
+        for number in fades.keys { fades[number]?.formUnion(rooms) }
+    }
+
+    /// As a command of volume does that names a room, or none.
+    func endFades(of room: String?, _ rooms: [Int]) {
+        if part(room) == nil { endFades() } else { endFades(in: rooms) }
     }
 
     func fade(to level: VolumePosition, over time: MediaTime, room: String?) async throws -> CommandOutcome {
@@ -30,7 +37,9 @@ extension PlaybackSession {
             let refusal = silentVolume(members[index])
             await notice(.warning, refusal.message, hint: refusal.hint, member: index)
         }
-        endFade()
+        endFades(of: room, able)
+        fadeNumber += 1
+        fades[fadeNumber] = []
         var ways: [Int: Fade.Way] = [:]
         let ends = isGroup(room) ? levels(level, of: able) : [:]
         for index in able {
@@ -81,6 +90,7 @@ extension PlaybackSession {
     }
 
     private func performFade(_ fade: Fade) async {
+        defer { fades[fade.number] = nil }
         for step in 1...fade.steps {
             guard (try? await clock.sleep(until: fade.instant(step))) != nil else { return }
             // The clock may have gone on by more than a step.
@@ -90,13 +100,13 @@ extension PlaybackSession {
         }
     }
 
-    /// False once somebody has set a volume.
+    /// False once somebody has set the volume of all its rooms.
     private func take(_ step: Int64, of fade: Fade) async -> Bool {
-        guard !ended, !ending, fadeNumber == fade.number else { return false }
-        let able = rooms(fade.room).filter { members[$0].volumeCanBeSet && !outsideFade.contains($0) }
+        guard !ended, !ending, let outside = fades[fade.number] else { return false }
+        let able = rooms(fade.room).filter { members[$0].volumeCanBeSet && !outside.contains($0) }
         guard !able.isEmpty else { return false }
         let share = fade.share(step)
-        if fade.room == nil, outsideFade.isEmpty {
+        if fade.room == nil, outside.isEmpty {
             volumes.setMaster(fade.way.level(share))
             for index in able {
                 guard let target = volumes.level(of: index, limit: limit(of: index)) else { continue }
@@ -120,6 +130,6 @@ extension PlaybackSession {
             await notice(.warning, "the fade ended early: \(error.message)", hint: error.hint)
             return false
         }
-        return fadeNumber == fade.number
+        return fades[fade.number] != nil
     }
 }

@@ -38,7 +38,7 @@ extension PlaybackSession {
 
     /// A device was turned to this level: the others are told soon, once for however many turns come meanwhile.
     func moveLinked(by index: Int, to level: VolumePosition) {
-        endFade()
+        endFades()
         volumes.follow(limited(level, index), of: index, atMost: CommandPolicy.longestStep)
         guard !movesLinked else { return }
         movesLinked = true

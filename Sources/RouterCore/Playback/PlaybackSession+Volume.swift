@@ -79,9 +79,9 @@ extension PlaybackSession {
     func setVolume(
         _ level: VolumePosition, room: String?, from origin: CommandOrigin
     ) async throws -> CommandOutcome {
-        endFade()
         let wanted = rooms(room)
         guard !wanted.isEmpty else { return .deviceNotFound }
+        endFades(of: room, wanted)
         let able = wanted.filter { members[$0].volumeCanBeSet }
         guard !able.isEmpty else { throw fixedVolume(members[wanted[0]]) }
         await tellFixed(wanted)
@@ -103,9 +103,9 @@ extension PlaybackSession {
     }
 
     func stepVolume(_ step: Double, room: String?, from origin: CommandOrigin) async throws -> CommandOutcome {
-        endFade()
         let wanted = rooms(room)
         guard !wanted.isEmpty else { return .deviceNotFound }
+        endFades(of: room, wanted)
         let able = wanted.filter { members[$0].volumeCanBeSet }
         guard let first = able.first else { throw fixedVolume(members[wanted[0]]) }
         let known = able.filter { members[$0].volume != nil }
@@ -161,7 +161,7 @@ extension PlaybackSession {
         let able = wanted.filter { members[$0].volumeCanBeSet }
         guard !able.isEmpty else { throw fixedVolume(members[wanted[0]]) }
         await tellFixed(wanted)
-        endFade()
+        endFades(of: room, wanted)
         for index in able {
             let level = limited(members[index].volume?.level ?? VolumePosition(1.0 / 3), index)
             volumeTargets[index] = VolumeState(level: level, muted: muted)
@@ -184,7 +184,7 @@ extension PlaybackSession {
                 .unavailable, "\(members[wanted[0]].name) plays alone: there is nothing to trim it against",
                 hint: "Set its volume", scope: .command)
         }
-        endFade()
+        endFades()
         for index in wanted { volumes.setTrim(trim, of: index) }
         for (index, volume) in members.enumerated() where volumes.trims[index] != nil {
             guard members[index].alive || members[index].isLent,
@@ -347,7 +347,7 @@ extension PlaybackSession {
         members[index].volume = volume
         if members[index].isLent { announcement?.volumes[index] = volume }
         if before?.level != volume.level || volumes.trims[index] == nil || isApart {
-            if started, before != nil, before != volume { outsideFade.insert(index) }
+            if started, before != nil, before != volume { endFades(in: [index]) }
             let isTurn = started && before != nil && !wasAway && !members[index].echo.mayBeAnswer
             if isTurn, isLinked(index) {
                 moveLinked(by: index, to: volume.level)

@@ -75,10 +75,11 @@ actor PlaybackSession {
     var groups: [String: Set<String>] = [:]
     /// How loud rooms of a group that was turned to 0 were against its loudest.
     var silentShares: [Int: Double] = [:]
-    /// Counts what ends a fade.
+    /// Counts fades.
     var fadeNumber = 0
-    /// Rooms that were turned at the device while a fade goes on: it is over for them.
-    var outsideFade: Set<Int> = []
+    /// Fades that go on, with the rooms for which they are over: somebody has set or turned those, or another fade has
+    /// them.
+    var fades: [Int: Set<Int>] = [:]
     var watchesQuietHours = false
     var coalescer = CommandCoalescer()
     /// Commands with a deadline that are being carried out, or have been.
