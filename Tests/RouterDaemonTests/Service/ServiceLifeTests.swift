@@ -41,8 +41,11 @@ struct ServiceLifeTests {
         let copy = folder + "/deep/kept"
         #expect(link(path, copy) == 0)
         first.remove()
-        close(first.descriptor)
         #expect(rename(copy, path) == 0)
+        // As systemd does: it listens for a daemon to come, and has no lock.
+        let taken = #expect(throws: RouterError.self) { try ServiceSocket.unix(path: path) }
+        #expect(taken?.message.contains("something listens") == true)
+        close(first.descriptor)
         let second = try ServiceSocket.unix(path: path)
         second.remove()
         close(second.descriptor)
