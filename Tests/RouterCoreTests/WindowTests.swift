@@ -120,7 +120,7 @@ struct WindowTests {
             // Left like that, it is there to be taken up.
             let session = try #require(await house.session())
             try await house.engine.end(session: session.id, reason: .leave)
-            #expect(await house.store.queue(session: session.id)?.current == session.queue.items[0].id)
+            #expect(try await house.store.queue(session: session.id)?.current == session.queue.items[0].id)
         }
     }
 
