@@ -424,6 +424,8 @@ struct QueueEditTests {
                     await house.session()?.lastEnd == ItemEnd(item: items[0].id, play: 1, reason: .replaced)
                 })
             #expect(await eventually { lounge.loadedTokens.count == 2 })
+            // Its news count again once the load has returned.
+            #expect(await eventually { await house.member("Lounge")?.media == .playing })
             lounge.reachesEnd()
             #expect(
                 await eventually {

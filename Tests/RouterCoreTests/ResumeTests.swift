@@ -270,8 +270,10 @@ struct ResumeTests {
         }
     }
 
-    @Test("C5 after a crash a room that was readied beside a timeline is begun with it")
-    func rejoinsReadiedBesideTimeline() async throws {
+    @Test(
+        "C5 after a crash a room that was readied beside a timeline is begun with it, also once its buffer is full",
+        arguments: [MediaState.paused, .buffering])
+    func rejoinsReadiedBesideTimeline(found: MediaState) async throws {
         try await House.afterACrash(of: { House.kitchenAndLounge(store: $0) }) { crashed, store in
             let before = try await crashed.play(["one", "two"], in: ["Kitchen", "Lounge"])
             let left = try #require(crashed.cast.session(named: "Lounge")).state
@@ -280,16 +282,24 @@ struct ResumeTests {
                 house.clock.advance(seconds: 2)
                 var state = left
                 state.calls = 0
-                state.media = .paused
+                state.media = found
                 state.position = ReportedPosition(time: MediaTime(seconds: 1), instant: house.clock.now(), rate: 0)
                 house.cast.keeps(state, on: house.loungeEndpoint)
                 let after = try await house.engine.rejoin(before.id)
                 #expect(after.media == .playing)
                 let lounge = try #require(house.cast.session(named: "Lounge"))
+                if found == .buffering {
+                    house.clock.advance(seconds: 3)
+                    lounge.reports { $0.media = .paused }
+                }
                 #expect(
-                    lounge.asked.contains { call in
-                        if case .perform(.seek(_, true)) = call { true } else { false }
+                    await house.turn(seconds: 3) {
+                        lounge.asked.contains { call in
+                            if case .perform(.seek(_, true)) = call { true } else { false }
+                        }
                     })
+                #expect(await house.session()?.media == .playing)
+                #expect(!lounge.asked.contains(.perform(.pause)))
             }
         }
     }

@@ -142,7 +142,9 @@ struct TransferTests {
             async let moved = house.engine.transfer(session: mine.id, to: ["Den"])
             #expect(
                 await house.turn(seconds: 20) {
-                    await house.engine.sessions().first { $0.id == other.id }?.stopReason == .replaced
+                    let sessions = await house.engine.sessions()
+                    return sessions.first { $0.id == other.id }?.stopReason == .replaced
+                        && sessions.first { $0.id == mine.id }?.members.map(\.name) == ["Den"]
                 })
             _ = try await moved
         }

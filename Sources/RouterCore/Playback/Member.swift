@@ -109,6 +109,9 @@ struct Member: Sendable {
     /// Somebody may have paused it, or gone elsewhere in its item, at the device: until that is known to last it is not
     /// believed.
     var isFollowed = false
+    /// It was still filling its buffer as it was found again: once it is through, and paused, it may have been loaded to be
+    /// begun with the others, by who was gone before that.
+    var mayBeReadied = false
     /// It is about to be moved to where the others are.
     var isBeingMoved = false
     var rejoinToken: String?

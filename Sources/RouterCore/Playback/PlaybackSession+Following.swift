@@ -160,6 +160,14 @@ extension PlaybackSession {
             jobs.add { [self] in await pullItemEnded(loaded.item) }
             return
         }
+        if members[index].mayBeReadied, update.media != .loading, update.media != .buffering {
+            members[index].mayBeReadied = false
+            if update.media == .paused {
+                // Not here: whoever called may hold the lane.
+                jobs.add { [self] in await beginReadied(index) }
+                return
+            }
+        }
         guard !followsDevice(index, update, after: before) else { return }
         keepInStep(index)
         // Where there is a timeline it has the say, also while its rooms are lent to an announcement; otherwise the first

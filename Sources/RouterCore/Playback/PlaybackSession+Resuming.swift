@@ -171,8 +171,12 @@ extension PlaybackSession {
         await reopened(index, session)
         guard members[index].alive, !ended else { return }
         // The timeline has the say, and does not stand still for one that had been readied only.
-        if members[index].pull != nil, !alivePush.isEmpty, members[index].latest.media == .paused {
-            await catchUp(index)
+        if members[index].pull != nil, !alivePush.isEmpty {
+            switch members[index].latest.media {
+            case .paused: await catchUp(index)
+            case .loading, .buffering: members[index].mayBeReadied = true
+            default: break
+            }
         }
         members[index].backSince = clock.now()
         await notice(.info, "\(members[index].name): connected again", member: index)
@@ -385,22 +389,49 @@ extension PlaybackSession {
     /// gone before. So are those beside a timeline that play another item. Where nobody has the say but they, one that is paused anywhere else was paused by somebody.
     private func beginReadied(_ record: SessionRecord) async {
         guard record.playing, !ended else { return }
-        let begun = [record.anchor?.time, queue.item(queue.current)?.start].compactMap { $0 }
         for index in alivePull {
             // The timeline has the say: what was about to be played instead is not known any more.
             if !alivePush.isEmpty, let item = members[index].loaded?.item, item != queue.current {
                 await loadBack(index)
                 continue
             }
-            guard members[index].latest.media == .paused else { continue }
-            if alivePush.isEmpty {
-                guard let place = members[index].latest.position?.time,
-                    begun.contains(where: { abs(($0 - place).seconds) < readiedTolerance })
-                else { continue }
-                mediaState = .playing
-                takeAnchor(record)
+            switch members[index].latest.media {
+            case .paused: await begin(readied: index, record)
+            case .loading, .buffering:
+                members[index].mayBeReadied = true
+                readied = record
+            default: break
             }
-            await catchUp(index)
+        }
+    }
+
+    /// False where it had not been readied: somebody has paused it.
+    @discardableResult
+    private func begin(readied index: Int, _ record: SessionRecord) async -> Bool {
+        if alivePush.isEmpty {
+            let begun = [record.anchor?.time, queue.item(queue.current)?.start].compactMap { $0 }
+            guard let place = members[index].latest.position?.time,
+                begun.contains(where: { abs(($0 - place).seconds) < readiedTolerance })
+            else { return false }
+            mediaState = .playing
+            takeAnchor(record)
+        }
+        await catchUp(index)
+        return true
+    }
+
+    /// A room has filled its buffer, and is paused.
+    func beginReadied(_ index: Int) async {
+        await serially {
+            guard !ended, members[index].phase == .playing, members[index].latest.media == .paused else { return }
+            if let readied {
+                guard await !begin(readied: index, readied) else { return }
+                await takeUp(index)
+                await publish()
+            } else {
+                // The timeline has the say.
+                await catchUp(index)
+            }
         }
     }
 

@@ -75,6 +75,8 @@ actor PlaybackSession {
     var groups: [String: Set<String>] = [:]
     /// How loud rooms of a group that was turned to 0 were against its loudest.
     var silentShares: [Int: Double] = [:]
+    /// What the process before had written, for rooms that were being readied as it was gone.
+    var readied: SessionRecord?
     /// Counts fades.
     var fadeNumber = 0
     /// Fades that go on, with the rooms for which they are over: somebody has set or turned those, or another fade has

@@ -123,9 +123,10 @@ struct HouseRecovery {
             else { continue }
             let events = await screen.record().events.filter { $0.hostNanoseconds > killedAt }
             for event in events where event.word == "load" || event.word == "launch" {
+                let seconds = Double(event.hostNanoseconds - killedAt) / 1e9
+                let words = await screen.record().events.suffix(12).map { "\($0.word) \($0.details)" }
                 result.append(
-                    "\(name) was told to \(event.word) anew, \(Double(event.hostNanoseconds - killedAt) / 1e9) s after the kill"
-                )
+                    "\(name) was told to \(event.word) anew, \(seconds) s after the kill: \(words)")
             }
         }
         return result
