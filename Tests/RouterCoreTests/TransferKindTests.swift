@@ -51,6 +51,8 @@ struct TransferKindTests {
         try await Self.house().live { house in
             _ = try await plays(house)
             if kind == .shrink { _ = try await house.engine.join(session: nil, rooms: ["Bath"]) }
+            #expect(
+                await eventually { await house.session()?.members.allSatisfy { $0.media == .playing } ?? false })
             let before = try #require(await house.session())
             let calls = Self.asked(house)
             let result = try await transfer(kind, [kind == .shrink ? "Bath" : "Lounge"], house, preflight: true)
