@@ -270,6 +270,37 @@ struct ResumeTests {
         }
     }
 
+    @Test("C5 after a crash what the device had been given already is ours, though the queue was not written yet")
+    func rejoinsUnwrittenEdit() async throws {
+        try await House.afterACrash(of: { House.twoWithQueues(store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two"], in: ["Lounge"])
+            #expect(await crashed.holds(1, in: try crashed.lounge()))
+            #expect(
+                await crashed.turn(seconds: 3) {
+                    await store.sessionsToRejoin().first?.members.first?.window?.count == 1
+                })
+            var state = try crashed.lounge().state
+            state.calls = 0
+            let added = MediaTokenRecord(
+                token: MediaToken(rawValue: "added"), item: ItemID(rawValue: "01ARZ3NDEKTSV4RRFFQ69G5FAV"), path: "three")
+            await store.saveMediaToken(added)
+            state.window?.append(WindowEntry(token: added.token, url: "http://127.0.0.1/m/added/three"))
+
+            try await House.twoWithQueues(store: store).live { house in
+                house.cast.keeps(state, on: house.loungeEndpoint)
+                let notices = await Notices(house.engine)
+                _ = try await house.engine.rejoin(before.id)
+                #expect(
+                    await eventually {
+                        await house.session()?.queue.items.map(\.id) == before.queue.items.map(\.id) + [added.item]
+                    })
+                let item = try #require(await house.session()?.queue.items.last)
+                #expect(item.source == .file(path: "three") && item.addedBy == nil)
+                #expect(await notices.count { $0.message.contains("another sender") } == 0)
+            }
+        }
+    }
+
     @Test(
         "C5 after a crash a room that was readied beside a timeline is begun with it, also once its buffer is full",
         arguments: [MediaState.paused, .buffering])

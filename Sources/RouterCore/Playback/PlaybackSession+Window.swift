@@ -261,6 +261,12 @@ extension PlaybackSession {
         let gone = Set(expected.filter { token in !actual.contains { $0.token == token } }.compactMap { item(of: $0) })
         guard queue.adopt(items, after: current, removing: gone) else { return fillWindows() }
         var story: [String] = []
+        if items.allSatisfy({ $0.addedBy != .otherSender }), gone.isEmpty, !added.isEmpty {
+            // All of it is what we had put there ourselves.
+            await publish()
+            await remember()
+            return fillWindows()
+        }
         if !added.isEmpty { story.append("added \(added.map { "“\(Self.title($0))”" }.joined(separator: ", "))") }
         if !gone.isEmpty { story.append("removed \(gone.count)") }
         if story.isEmpty { story.append("changed the order") }
@@ -278,14 +284,27 @@ extension PlaybackSession {
             if let known = item(of: entry.token).flatMap({ queue.item($0) }) {
                 result.append(known)
             } else if let url = entry.url {
-                let id = item(of: entry.token) ?? .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000)))
-                let item = QueueItem(id: id, source: .url(url), metadata: entry.metadata, addedBy: .otherSender)
-                tokens[id] = entry.token
+                let item = await ours(entry) ?? QueueItem(
+                    id: item(of: entry.token) ?? .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))),
+                    source: .url(url), metadata: entry.metadata, addedBy: .otherSender)
+                tokens[item.id] = entry.token
                 await remember(entry.token, of: item)
                 result.append(item)
             }
         }
         return result
+    }
+
+    /// What a process before this one had put there, and was killed before its queue was written: its token was written
+    /// before the device had it.
+    private func ours(_ entry: WindowEntry) async -> QueueItem? {
+        guard item(of: entry.token) == nil,
+            let known = try? await environment.store.mediaTokens().first(where: { $0.token == entry.token }),
+            queue.item(known.item) == nil, let url = entry.url
+        else { return nil }
+        return QueueItem(
+            id: known.item, source: known.path.isEmpty ? .url(url) : .file(path: known.path),
+            metadata: entry.metadata)
     }
 
     /// What another sender did has no place in our queue: the device is followed from now on, and not edited any more
