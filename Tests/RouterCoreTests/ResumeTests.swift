@@ -282,12 +282,14 @@ struct ResumeTests {
             var state = try crashed.lounge().state
             state.calls = 0
             let added = MediaTokenRecord(
-                token: MediaToken(rawValue: "added"), item: ItemID(rawValue: "01ARZ3NDEKTSV4RRFFQ69G5FAV"), path: "three")
+                token: MediaToken(rawValue: "added"), item: ItemID(rawValue: "01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+                path: "three")
             await store.saveMediaToken(added)
             state.window?.append(WindowEntry(token: added.token, url: "http://127.0.0.1/m/added/three"))
+            let left = state
 
             try await House.twoWithQueues(store: store).live { house in
-                house.cast.keeps(state, on: house.loungeEndpoint)
+                house.cast.keeps(left, on: house.loungeEndpoint)
                 let notices = await Notices(house.engine)
                 _ = try await house.engine.rejoin(before.id)
                 #expect(

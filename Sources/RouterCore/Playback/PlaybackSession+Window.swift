@@ -284,9 +284,11 @@ extension PlaybackSession {
             if let known = item(of: entry.token).flatMap({ queue.item($0) }) {
                 result.append(known)
             } else if let url = entry.url {
-                let item = await ours(entry) ?? QueueItem(
-                    id: item(of: entry.token) ?? .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))),
-                    source: .url(url), metadata: entry.metadata, addedBy: .otherSender)
+                let item =
+                    await ours(entry)
+                    ?? QueueItem(
+                        id: item(of: entry.token) ?? .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))),
+                        source: .url(url), metadata: entry.metadata, addedBy: .otherSender)
                 tokens[item.id] = entry.token
                 await remember(entry.token, of: item)
                 result.append(item)
