@@ -192,8 +192,8 @@ let package = Package(
         tests(
             "RouterCommandsTests",
             [
-                "RouterCommands", "RouterDaemon", "CastBackend", "SimulatedReceivers", "RouteBackend", "RouteModel",
-                "RouterTestKit", argumentParser,
+                "RouterCommands", "RouterDaemon", "RouterAPI", "CastBackend", "SimulatedReceivers", "RouteBackend",
+                "RouteModel", "RouterTestKit", argumentParser,
             ]),
         tests(
             "SimulatedReceiversTests",

@@ -108,6 +108,7 @@ public protocol RouterControlling: Sendable {
     /// Goes on with the code that the device shows, or its password. Throws `authFailed` for a wrong one.
     func finishPairing(_ id: String, code: String) async throws -> PairingProgress
 
+    /// Throws `routeNotFound` where no such pairing waits.
     func cancelPairing(_ id: String) async throws
 
     func pairings() async throws -> [PairingRecord]

@@ -36,12 +36,44 @@ public struct RouterCommand: AsyncParsableCommand {
 public enum RouterProgram {
     /// Reads the process's arguments, does what they say and exits with the status of `interfaces.md` 1.3.
     public static func run() async {
-        let words = CommandWords.complete(Array(CommandLine.arguments.dropFirst()))
-        if let error = CommandWords.unknownCommand(words, among: commandNames) {
-            ErrorReport(console: Console(), format: .table, verbose: false).say(error.error)
-            exit(UsageError.exitStatus)
+        let status = await run(Array(CommandLine.arguments.dropFirst()), Console())
+        if status != 0 { exit(status) }
+    }
+
+    /// - Parameter typed: the words after `router`.
+    /// - Parameter console: where a wrong use is told, and help; a verb has its own.
+    static func run(_ typed: [String], _ console: Console) async -> Int32 {
+        let words = CommandWords.complete(typed)
+        let report = ErrorReport(console: console, format: CommandWords.format(words), verbose: false)
+        if let error = CommandWords.unknownCommand(words, among: commandNames) ?? CommandWords.misplacedRooms(words) {
+            report.say(error.error)
+            return UsageError.exitStatus
         }
-        await RouterCommand.main(words)
+        do {
+            var command = try await RouterCommand.asyncParseAsRoot(words)
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            return 0
+        } catch {
+            return end(error, words, report)
+        }
+    }
+
+    /// Says what the argument parser has to say: help, or a wrong use. What a verb threw it has told before.
+    private static func end(_ error: any Error, _ words: [String], _ report: ErrorReport) -> Int32 {
+        let status = RouterCommand.exitCode(for: error).rawValue
+        let message = RouterCommand.message(for: error)
+        if status == UsageError.exitStatus, !report.format.isForPeople, !message.isEmpty {
+            let path = CommandWords.Verb(words)?.path ?? "router"
+            report.say(UsageError(message, hint: "Run “\(path) --help” to see how it is used").error)
+            return status
+        }
+        let text = RouterCommand.fullMessage(for: error)
+        if !text.isEmpty { status == 0 ? report.console.out(text) : report.console.err(text) }
+        return status
     }
 
     /// Every first word that means something.

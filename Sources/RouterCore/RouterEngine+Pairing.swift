@@ -53,11 +53,7 @@ extension RouterEngine {
     }
 
     public func finishPairing(_ id: String, code: String) async throws -> PairingProgress {
-        guard let pairing = pairingsUnderWay[id] else {
-            throw RouterError(
-                .routeNotFound, "no pairing “\(id)” waits for a code",
-                hint: "It waits five minutes at most: begin it again", scope: .route)
-        }
+        guard let pairing = pairingsUnderWay[id] else { throw Self.noneWaits(id) }
         guard !pairing.busy else {
             throw RouterError(
                 .routeBusy, "somebody else gives a code to \(pairing.progress.device) just now",
@@ -97,7 +93,10 @@ extension RouterEngine {
         }
     }
 
-    public func cancelPairing(_ id: String) async throws { await drop(id, Self.over("it was called off")) }
+    public func cancelPairing(_ id: String) async throws {
+        guard pairingsUnderWay[id] != nil else { throw Self.noneWaits(id) }
+        await drop(id, Self.over("it was called off"))
+    }
 
     public func pairings() async throws -> [PairingRecord] { try await store.pairings() }
 
@@ -210,6 +209,12 @@ extension RouterEngine {
         progress.error = reason
         tell(progress)
         await pairing.flow.end()
+    }
+
+    private static func noneWaits(_ id: String) -> RouterError {
+        RouterError(
+            .routeNotFound, "no pairing “\(id)” waits for a code",
+            hint: "It waits five minutes at most: begin it again", scope: .route)
     }
 
     private static func over(_ why: String) -> RouterError {

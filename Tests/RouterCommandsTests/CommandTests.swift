@@ -62,6 +62,9 @@ struct CommandTests {
     @Test(
         "what is wrong on the command line is told, and exits 64",
         arguments: [
+            (["play", "--volume", "30"], "--volume is for what is begun anew"),
+            (["play", "-r", "Den", "--via", "cast"], "--via is for"), (["play", "--start", "1:00"], "--start is for"),
+            (["play", "--shuffle"], "--shuffle is for"), (["play", "--no-picture"], "--no-picture is for"),
             (["play", "--detach"], "Say what to play"), (["play", "a", "--volume", "101"], "0 to 100"),
             (["play", "a", "--rate", "3"], "0.5 to 2"), (["play", "a", "--repeat", "twice"], "repeat"),
             (["play", "a", "--volume", "-1"], "0 to 100"), (["play", "a", "--volume", "loud"], "volume"),

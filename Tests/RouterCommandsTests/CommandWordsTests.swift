@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import RouteModel
+import Synchronization
 import Testing
 
 @testable import RouterCommands
@@ -23,7 +24,10 @@ struct CommandWordsTests {
             (["--wait", "play", "a"], ["play", "a", "--wait=observed"]),
             (["--wait", "ended", "play", "a"], ["play", "a", "--wait", "ended"]),
             (["--yes", "simulate", "--cast"], ["simulate", "--cast", "Simulated Cast", "--yes"]),
-            (["-o", "json"], ["-o", "json"]), (["-o"], ["-o"]), (["-r", "Den", "status"], ["-r", "Den", "status"]),
+            (["-o", "json"], ["-o", "json"]), (["-o"], ["-o"]), (["-r", "Den", "status"], ["status", "-r", "Den"]),
+            (["--room=Den", "-o", "json", "queue", "next", "a"], ["queue", "next", "a", "--room=Den", "-o", "json"]),
+            (["--on", "@all", "queue"], ["queue", "--on", "@all"]), (["-r", "Den"], ["-r", "Den"]),
+            (["-r", "Den", "pley"], ["pley", "-r", "Den"]), (["-r", "Den", "rooms"], ["-r", "Den", "rooms"]),
             (["--help", "play"], ["--help", "play"]), (["--", "play"], ["--", "play"]), (["-"], ["-"]),
         ])
     func complete(_ words: [String], _ completed: [String]) {
@@ -70,6 +74,34 @@ struct CommandWordsTests {
         for words in [["play"], ["previous"], ["--help"], [], ["help"]] {
             #expect(CommandWords.unknownCommand(words, among: names) == nil)
         }
+    }
+
+    @Test(
+        "a wrong use is one object for programs, and words for people; it exits 64",
+        arguments: [
+            ["volume", "200"], ["pley"], ["-r", "Den", "session", "list"], ["-r", "Den", "rooms"],
+            ["play", "--detach"],
+            ["pause", "--nonsense"], ["announce"],
+        ])
+    func wrongUse(_ words: [String]) async throws {
+        func told(_ words: [String]) async -> (text: String, isError: Bool) {
+            let printed = Mutex<[(String, Int32)]>([])
+            let console = Console(
+                writingTo: .init(columns: 100) { text, descriptor in printed.withLock { $0.append((text, descriptor)) }
+                })
+            #expect(await RouterProgram.run(words, console) == 64)
+            return printed.withLock { ($0.map(\.0).joined(), $0.allSatisfy { $0.1 == 2 }) }
+        }
+        for format in [["-o", "json"], ["--output=yaml"], ["-qo", "ndjson"]] {
+            for words in [words + format, format + words] {
+                let (text, isError) = await told(words)
+                #expect(isError && text.split(separator: "\n").count == 1, "\(text)")
+                let error = try JSONDecoder().decode(RouterError.self, from: Data(text.utf8))
+                #expect(error.code.rawValue == "usage" && !error.message.isEmpty && error.hint != nil, "\(error)")
+            }
+        }
+        let (text, isError) = await told(words)
+        #expect(isError && !text.hasPrefix("{") && text.lowercased().hasPrefix("error:"), "\(text)")
     }
 
     @Test(

@@ -341,6 +341,59 @@ struct HouseVerbTests {
         #expect(throws: (any Error).self) { try RouterCommand.parseAsRoot(["play", "a", "--saved", "b"]) }
     }
 
+    @Test("a bare play takes up what was cut short in the room that is named, and nothing in its place")
+    func playOn() async throws {
+        let queue = script.sessions[0].queue
+        func left(_ id: String, _ rooms: [String]) -> RejoinableSession {
+            RejoinableSession(
+                id: SessionID(rawValue: id), rooms: rooms, queue: queue,
+                position: MediaTime(seconds: 5), playing: true)
+        }
+        var script = script
+        script.sessions = []
+        script.played = .success(SampleHouse.session("se-9", ["Den"]))
+        script.left = [left("se-9", ["Den"])]
+        for words in [
+            [], ["-r", "den"], ["-r", "De"], ["-r", "rt-den"], ["--on", "@all"], ["--on", "@group:upper"],
+        ] {
+            let run = try await VerbRun(["play"] + words, script)
+            #expect(run.status == 0 && run.router.rejoined.map(\.rawValue) == ["se-9"], "\(words) \(run.errors)")
+        }
+        for isDaemon in [true, false] {
+            for words in [["-r", "Kitchen"], ["-r", "Den", "-r", "Kitchen"], ["-r", "Cellar"]] {
+                let run = try await VerbRun(["play"] + words + ["-o", "json"], script, isDaemon: isDaemon)
+                #expect(run.status == 3 && run.router.rejoined.isEmpty, "\(words)")
+                let error = try JSONDecoder().decode(RouterError.self, from: Data(run.errors[0].utf8))
+                #expect(error.code == .routeNotFound && !error.candidates.isEmpty, "\(error)")
+            }
+        }
+        script.left.append(left("se-8", ["Kitchen", "Upstairs (Kids)"]))
+        for words in [["-r", "Kitchen"], ["-r", "up"], ["-r", "Kitchen", "-r", "Upstairs"]] {
+            #expect(try await VerbRun(["play"] + words, script).router.rejoined.map(\.rawValue) == ["se-8"], "\(words)")
+        }
+        #expect(try await VerbRun(["play", "-r", "Den", "-r", "Kitchen"], script).status == 3)
+        script.left = []
+        let nothing = try await VerbRun(["play", "-r", "Kitchen", "-o", "json"], script)
+        #expect(nothing.status == 64 && nothing.errors.count == 1 && nothing.errors[0].hasPrefix("{"))
+    }
+
+    @Test(
+        "--timeout is the end of waiting, in this process too",
+        arguments: [["play", "a"], ["play"], ["session", "join"], ["announce", "gong.wav"]], [true, false])
+    func timeout(_ words: [String], isDaemon: Bool) async throws {
+        var script = script
+        script.sessions = []
+        script.left = [
+            RejoinableSession(
+                id: SessionID(rawValue: "se-9"), rooms: ["Den"], queue: self.script.sessions[0].queue,
+                position: MediaTime(seconds: 5), playing: false)
+        ]
+        script.hangs = true
+        let run = try await VerbRun(words + ["--timeout", "20ms", "-o", "json"], script, isDaemon: isDaemon)
+        #expect(
+            run.status == 124 && run.errors.count == 1 && run.errors[0].contains("took longer than"), "\(run.errors)")
+    }
+
     @Test("devices: one is shown with all that it can do")
     func devices() async throws {
         let shown = try await VerbRun(["devices", "show", "kitchen"], script)

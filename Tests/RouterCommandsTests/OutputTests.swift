@@ -1,5 +1,8 @@
+import ArgumentParser
 import Foundation
 import RouteModel
+import RouterAPI
+import Synchronization
 import Testing
 
 @testable import RouterCommands
@@ -56,6 +59,41 @@ struct OutputTests {
         #expect(objects == [kitchen, wide])
         #expect(try Renderer(format: .json, quiet: false).lines([Room]())[0].filter { !$0.isWhitespace } == "[]")
         #expect(try Renderer(format: .ndjson, quiet: false).lines([Room]()).isEmpty)
+    }
+
+    @Test(
+        "a log that is followed is told without empty documents, in the form that was asked for",
+        arguments: [
+            (["-o", "json"], ["{a}", "{b}", "{c}"]), (["-o", "ndjson"], ["{a}", "{b}", "{c}"]),
+            (["-q"], ["a", "b", "c"]), (["--fields", "text"], ["TEXT", "a", "b", "c"]),
+            (["--format", "<{{text}}>"], ["<a>", "<b>", "<c>"]),
+        ])
+    func followed(_ words: [String], _ told: [String]) async throws {
+        let printed = Mutex<[String]>([])
+        let console = Console(writingTo: .init(columns: 100) { text, _ in printed.withLock { $0.append(text) } })
+        let command = try #require(
+            try RouterCommand.parseAsRoot(["daemon", "logs", "-f"] + words) as? DaemonLogsCommand)
+        func lines(_ texts: String...) -> [LogLine] {
+            texts.map { LogLine(time: Double($0.utf8.first ?? 0), level: "info", component: "X", text: $0) }
+        }
+        let batches = Mutex([lines("a"), lines("a", "b"), lines("b"), lines(), lines("b", "c")])
+        let context = VerbContext(
+            ScriptedRouter(.init()), isDaemon: true, options: command.options, console: console)
+        await #expect(throws: CancellationError.self) {
+            try await DaemonLogsCommand.follow(lines("a"), context, pause: .zero) {
+                try batches.withLock { left in
+                    guard !left.isEmpty else { throw CancellationError() }
+                    return left.removeFirst()
+                }
+            }
+        }
+        let text = printed.withLock { $0.joined() }.split(separator: "\n").map(String.init)
+        guard command.options.output != .table else {
+            #expect(text == told)
+            return
+        }
+        let objects = try text.map { try JSONDecoder().decode(LogLine.self, from: Data($0.utf8)) }
+        #expect(objects.map { "{\($0.text)}" } == told)
     }
 
     @Test("quiet is one value a line in every format", arguments: OutputFormat.allCases)

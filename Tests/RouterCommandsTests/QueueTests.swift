@@ -65,11 +65,12 @@ struct QueueTests {
     @Test(
         "words that mean no item, or several",
         arguments: [
-            ("0", 3, "items 1 to 3"), ("4", 3, "items 1 to 3"), ("2-9", 3, "items 1 to 3"), ("3-1", 64, "backwards"),
+            ("0", 3, "items 1 to 3"), ("4", 3, "items 1 to 3"), ("2-9", 3, "items 1 to 3"),
+            ("\(Int.min)", 3, "items 1 to 3"), ("\(Int.max)", 3, "items 1 to 3"), ("3-1", 64, "backwards"),
             ("Bleu", 3, "no item"), ("nothing", 3, "no item"),
         ])
     func noItem(_ word: String, _ status: Int32, _ words: String) async throws {
-        let run = try await VerbRun(["queue", "remove", word], script())
+        let run = try await VerbRun(["queue", "remove", "--", word], script())
         #expect(run.status == status && run.router.edits.isEmpty)
         #expect(run.errors[0].contains(words), "\(run.errors)")
         #expect(run.errors.last?.contains("hint:") == true)

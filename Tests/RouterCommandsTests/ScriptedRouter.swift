@@ -29,6 +29,8 @@ final class ScriptedRouter: RouterControlling {
         /// Of each code in order.
         var codes: [Result<PairingProgress, RouterError>] = []
         var unpaired: Notice?
+        /// What is begun never comes to an end.
+        var hangs = false
     }
 
     struct Asked: Equatable {
@@ -55,6 +57,7 @@ final class ScriptedRouter: RouterControlling {
         var transfers: [TransferRequest] = []
         var announcements: [AnnounceRequest] = []
         var ended: [(SessionID, EndReason)] = []
+        var left: [(session: SessionID?, rooms: [String])] = []
         var rejoined: [SessionID] = []
         var savedRooms: [(Room, replacing: String?)] = []
         var removed: [String] = []
@@ -72,6 +75,8 @@ final class ScriptedRouter: RouterControlling {
     var transfers: [TransferRequest] { state.withLock { $0.transfers } }
     var announcements: [AnnounceRequest] { state.withLock { $0.announcements } }
     var ended: [(SessionID, EndReason)] { state.withLock { $0.ended } }
+    /// Rooms that were taken out of a session.
+    var left: [(session: SessionID?, rooms: [String])] { state.withLock { $0.left } }
     var rejoined: [SessionID] { state.withLock { $0.rejoined } }
     var savedRooms: [(Room, replacing: String?)] { state.withLock { $0.savedRooms } }
     /// Names of rooms, groups, queues and devices that were removed.
@@ -86,7 +91,13 @@ final class ScriptedRouter: RouterControlling {
 
     func play(_ request: PlayRequest) async throws -> SessionSnapshot {
         state.withLock { $0.requests.append(request) }
+        try await hang()
         return try script.played.get()
+    }
+
+    /// Until it is cancelled, where the script says so.
+    private func hang() async throws {
+        while script.hangs { try await Task.sleep(for: .seconds(60)) }
     }
 
     func perform(
@@ -138,6 +149,7 @@ final class ScriptedRouter: RouterControlling {
 
     func announce(_ request: AnnounceRequest) async throws -> AnnounceReport {
         state.withLock { $0.announcements.append(request) }
+        try await hang()
         return try script.announced.get()
     }
 
@@ -161,10 +173,23 @@ final class ScriptedRouter: RouterControlling {
     func end(session: SessionID, reason: EndReason) async throws {
         state.withLock { $0.ended.append((session, reason)) }
     }
+
+    func leave(session: SessionID?, rooms: [String]) async throws -> SessionSnapshot {
+        try state.withLock { state in
+            state.left.append((session, rooms))
+            guard let index = state.script.sessions.firstIndex(where: { $0.id == session }),
+                !state.script.failing.contains(state.script.sessions[index].id)
+            else { throw RouterError(.routeUnreachable, "gone", hint: "Look") }
+            state.script.sessions[index].members.removeAll { rooms.contains($0.roomName) || rooms.contains($0.name) }
+            return state.script.sessions[index]
+        }
+    }
+
     func sessionsToRejoin() async throws -> [RejoinableSession] { script.left }
 
     func rejoin(_ session: SessionID) async throws -> SessionSnapshot {
         state.withLock { $0.rejoined.append(session) }
+        try await hang()
         return try script.played.get()
     }
 

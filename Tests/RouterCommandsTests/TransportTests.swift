@@ -186,6 +186,58 @@ struct TransportTests {
         #expect(try await VerbRun(["pause", "--on", "@all"], script).status == 5)
     }
 
+    @Test(
+        "rooms that are only some of a session leave it, and the others play on; every other command is all of theirs")
+    func someRooms() async throws {
+        let script = SampleHouse.script(two)
+        let stopped = try await VerbRun(["stop", "-r", "Den"], script)
+        #expect(stopped.status == 0 && stopped.output == ["Stopped “Blue” in Den; it plays on in Kids"])
+        #expect(stopped.router.commands.isEmpty && stopped.router.left.map(\.rooms) == [["Den"]])
+        #expect(stopped.router.left.map(\.session) == [two[1].id])
+        let json = try await VerbRun(["stop", "-r", "Den", "-o", "json"], script).decoded([OutputValue].self)
+        #expect(json[0].value(at: ["rooms"]) == .list([.text("Den")]))
+        #expect(json[0].value(at: ["playsOn"]) == .list([.text("Kids")]))
+        #expect(json[0].value(at: ["state"]) == .text("stopped"))
+        for words in [["-r", "se-2"], ["-r", "Den", "-r", "Kids"], ["--on", "@group:upper"]] {
+            let whole = try await VerbRun(["stop"] + words, script)
+            #expect(whole.router.left.isEmpty && whole.router.commands.map(\.command) == [.stop], "\(words)")
+            #expect(whole.output == ["Stopped “Blue” in Den and Kids"])
+        }
+        // A room that is lost does not play on.
+        var lost = script
+        lost.sessions[1].members[1].error = RouterError(.routeLost, "gone")
+        #expect(try await VerbRun(["stop", "-r", "Den"], lost).router.commands.map(\.command) == [.stop])
+        // A room of two devices is called by its name, one of them by its own.
+        var split = SampleHouse.session("se-1", ["Den", "Hall (A)", "Hall (B)"])
+        for index in 1...2 { split.members[index].room = "Hall" }
+        let hall = try await VerbRun(["stop", "-r", "Hall"], SampleHouse.script([split]))
+        #expect(hall.router.left.map(\.rooms) == [["Hall"]])
+        let device = try await VerbRun(["stop", "-r", "Hall (A)"], SampleHouse.script([split]))
+        #expect(device.router.left.map(\.rooms) == [["Hall (A)"]])
+        #expect(device.output == ["Stopped “Blue” in Hall (A); it plays on in Den and Hall (B)"])
+        var failing = script
+        failing.failing = [two[1].id]
+        #expect(try await VerbRun(["stop", "-r", "Den", "-r", "Kitchen"], failing).status == 8)
+        let unless = try await VerbRun(["stop", "-r", "Den", "--if-item", "1"], script)
+        #expect(unless.status == 64 && unless.router.left.isEmpty && unless.errors[0].contains("Kids would play on"))
+        let paused = try await VerbRun(["pause", "-r", "Den"], script)
+        #expect(paused.output == ["Paused “Blue” in Den and Kids"])
+        let next = try await VerbRun(["next", "-r", "Den", "-o", "json"], script).decoded([OutputValue].self)
+        #expect(next[0].value(at: ["rooms"]) == .list([.text("Den"), .text("Kids")]))
+        #expect(try await VerbRun(["volume", "20", "-r", "Den"], script).output == ["Den is at 40 %"])
+    }
+
+    @Test("a place that one of several sessions does not have is that one's failure")
+    func partialSeek() async throws {
+        var script = SampleHouse.script(two)
+        script.sessions[1].anchor?.duration = nil
+        script.sessions[1].queue.items[0].metadata.duration = nil
+        let run = try await VerbRun(["seek", "50%", "--on", "@active"], script)
+        #expect(run.status == 8 && run.output.count == 1 && run.output[0].contains("Kitchen"), "\(run.output)")
+        #expect(run.errors[0].contains("length of what plays is not known"))
+        #expect(run.router.commands.map(\.session) == [two[0].id])
+    }
+
     @Test("of several rooms together the master is set, one named by itself, and a fade takes its time")
     func volumes() async throws {
         let script = SampleHouse.script([two[1]])
@@ -223,6 +275,9 @@ struct TransportTests {
             (["pause", "--format", "{{title"], "never closed"),
             (["pause", "--format", "{{title|tiem}}"], "did you mean “time”"),
             (["pause", "--fields", ","], "names no field"), (["pause", "--fields", "a", "--format", "b"], "not both"),
+            (["announce", "a", "--no-wait"], "--no-wait is not"),
+            (["transfer", "Den", "--no-wait"], "--no-wait is not"),
+            (["play", "a", "--no-wait"], "--no-wait is not"), (["session", "join", "--no-wait"], "--no-wait is not"),
             (["pause", "--host", "a b"], "no host"), (["queue", "shuffle", "maybe"], "toggle"),
             (["watch", "--events", "notise"], "did you mean “notice”"),
         ])

@@ -88,6 +88,9 @@ struct PairingTests {
                     == .routeNotFound)
             try await house.engine.cancelPairing(second.id)
             #expect(await failure { _ = try await house.engine.finishPairing(second.id, code: "1234") } != nil)
+            for id in [second.id, "pr-nonsense"] {
+                #expect(await failure { try await house.engine.cancelPairing(id) }?.code == .routeNotFound)
+            }
             let third = try await house.engine.startPairing("TV")
             house.clock.advance(seconds: 200)
             await othersHaveRun()

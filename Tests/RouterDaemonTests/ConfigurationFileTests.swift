@@ -85,8 +85,10 @@ struct ConfigurationFileTests {
         let text = try String(contentsOf: url, encoding: .utf8)
         let configuration = try ConfigurationReader(path: "config.yaml").read(text)
         #expect(configuration.devices.count == 3 && configuration.rooms.count == 2)
+        #expect(configuration.defaultRoom == "Kitchen")
         for key in [
-            "name", "port", "ffmpeg", "ffprobe", "uri", "password", "aliases", "prefer", "volume_limit", "offset",
+            "name", "default_room", "port", "ffmpeg", "ffprobe", "uri", "password", "aliases", "prefer", "volume_limit",
+            "offset",
         ] {
             #expect(text.contains("\(key):"), "the sample does not show “\(key)”")
         }

@@ -38,6 +38,7 @@ struct AnnounceCommand: RouterVerb {
         if let volume, !(0...100).contains(volume) {
             throw ValidationError("The volume is a number from 0 to 100, not \(volume).")
         }
+        try options.refuseNoWait("announce returns once all is as before, and says so")
         guard (1...600).contains(deadline.seconds) else { throw ValidationError("The deadline is from 1s to 10m.") }
     }
 

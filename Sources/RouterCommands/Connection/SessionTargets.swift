@@ -8,6 +8,30 @@ struct SessionTarget: Sendable, Equatable {
 
     /// For sentences: “Kitchen and Den”.
     var label: String { Phrase.list(rooms ?? session.members.map(\.name)) }
+
+    /// The rooms that are meant.
+    var names: [String] { rooms ?? session.playingNames }
+
+    /// Some rooms of a session that plays in others too.
+    struct Part: Sendable, Equatable {
+        /// A room of several devices is called by its own name, unless only some of them are meant.
+        var rooms: [String]
+        var others: [String]
+    }
+
+    /// Nil where all rooms of the session are meant.
+    var part: Part? {
+        guard let rooms else { return nil }
+        let others = session.playing.filter { !rooms.contains($0.name) }
+        guard !others.isEmpty else { return nil }
+        let meant = session.members.filter { rooms.contains($0.name) }
+        let split = Set(others.map(\.roomName))
+        return Part(
+            rooms: meant.map { split.contains($0.roomName) ? $0.name : $0.roomName }.unique,
+            others: others.map { other in meant.contains { $0.roomName == other.roomName } ? other.name : other.roomName
+            }
+            .unique)
+    }
 }
 
 /// Finds what a verb is for, by rules that never guess (`interfaces.md` 1.2).
@@ -170,6 +194,45 @@ struct TargetFinder {
             scope: .session, candidates: active.flatMap { $0.members.map(\.name) })
     }
 
+    // MARK: Sessions that were cut short
+
+    /// Those of these that were in the rooms that are named; with nothing said, all. Throws `routeNotFound` for a room
+    /// in which none was.
+    func sessions(_ target: TargetOptions, of left: [RejoinableSession]) async throws -> [RejoinableSession] {
+        guard !target.selectors.isEmpty else { return left }
+        var meant: Set<SessionID> = []
+        for selector in target.selectors {
+            let found: [RejoinableSession]
+            switch Selector(selector) {
+            case .active?, .all?: found = left
+            case .group(let name)?:
+                let rooms = try await group(name).rooms
+                found = left.filter { session in rooms.contains { session.was(in: [$0]) } }
+            case .default?: found = try await self.left(left, in: try defaultRoom())
+            case .name(let name)?: found = try await self.left(left, in: name)
+            case nil:
+                throw UsageError("“\(selector)” is no selector", hint: "Write @active, @all, @default or @group:NAME")
+            }
+            guard !found.isEmpty else {
+                throw RouterError(
+                    .routeNotFound, "nothing was cut short in \(selector) that could play on",
+                    hint: "Say what to play there, or run “router session list” to see what was cut short",
+                    scope: .session, candidates: left.map { Phrase.list($0.rooms) })
+            }
+            meant.formUnion(found.map(\.id))
+        }
+        return left.filter { meant.contains($0.id) }
+    }
+
+    private func left(_ left: [RejoinableSession], in word: String) async throws -> [RejoinableSession] {
+        let named = left.filter { $0.was(in: [word]) || (word.hasPrefix("se-") && $0.id.rawValue.hasPrefix(word)) }
+        guard named.isEmpty else { return named }
+        let matcher = try await matcher(settle: true)
+        let room = try matcher.room(word)
+        let devices = matcher.routes.filter { room.routes.contains($0.id) }
+        return left.filter { $0.was(in: [room.name] + devices.flatMap { [$0.name, $0.id.rawValue] }) }
+    }
+
     // MARK: Rooms
 
     /// The names to hand to a router. Names are left to it, for it waits for what is not found yet; the rest is spelt out.
@@ -246,9 +309,27 @@ struct TargetFinder {
     }
 }
 
+extension RejoinableSession {
+    /// Whether one of its rooms was called so; one of several devices has its own name behind the room's.
+    fileprivate func was(in names: [String]) -> Bool {
+        let names = names.map { $0.lowercased() }
+        return rooms.contains { room in
+            names.contains { room.lowercased() == $0 || room.lowercased().hasPrefix("\($0) (") }
+        }
+    }
+}
+
 extension SessionSnapshot {
     /// Its rooms, each once: one may have several devices.
     var roomNames: [String] { members.map(\.roomName).unique }
+
+    /// Those that are not lost.
+    fileprivate var playing: [SessionMember] {
+        members.filter { $0.error == nil && $0.connection != .ended && $0.connection != .failed }
+    }
+
+    /// What those that are not lost are called; where all are, all.
+    var playingNames: [String] { (playing.isEmpty ? members : playing).map(\.name) }
 }
 
 extension [String] {

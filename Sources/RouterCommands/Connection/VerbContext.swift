@@ -58,6 +58,13 @@ struct VerbContext: Sendable {
         }
     }
 
+    static func tookTooLong(_ what: String, _ timeout: Delay) -> RouterError {
+        RouterError(
+            .timeout, "\(what) took longer than \(ClockTime.words(timeout.seconds))",
+            hint: "Give it more time with --timeout, or look with “router status” at what became of it",
+            scope: .command, retry: .later)
+    }
+
     /// Does something within what `--timeout` allows.
     func within<Value: Sendable>(
         _ what: String, _ body: @escaping @Sendable () async throws -> Value
@@ -68,10 +75,7 @@ struct VerbContext: Sendable {
             group.addTask(operation: body)
             group.addTask {
                 try await Task.sleep(for: timeout.duration)
-                throw RouterError(
-                    .timeout, "\(what) took longer than \(ClockTime.words(timeout.seconds))",
-                    hint: "Give it more time with --timeout, or look with “router status” at what became of it",
-                    scope: .command, retry: .later)
+                throw Self.tookTooLong(what, timeout)
             }
             guard let value = try await group.next() else { throw CancellationError() }
             return value

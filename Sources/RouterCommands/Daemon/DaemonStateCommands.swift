@@ -111,7 +111,7 @@ struct DaemonLogsCommand: AsyncParsableCommand {
     @Option(name: .long, help: ArgumentHelp("At most so many lines, 1 to 1000.", valueName: "count"))
     var limit: Int = 200
 
-    @Flag(name: .shortAndLong, help: "Go on, until Ctrl-C.")
+    @Flag(name: .shortAndLong, help: "Go on, until Ctrl-C; as JSON it is an object a line.")
     var follow = false
 
     @OptionGroup var options: GlobalOptions
@@ -123,9 +123,6 @@ struct DaemonLogsCommand: AsyncParsableCommand {
         }
     }
 
-    /// How often a daemon is asked for more.
-    private static let pause = Duration.milliseconds(500)
-
     func run() async throws {
         try await reporting(options) {
             try await RouterConnection.daemon(options) { context, client in
@@ -133,11 +130,17 @@ struct DaemonLogsCommand: AsyncParsableCommand {
                 if lines.isEmpty, !follow {
                     context.note("Nothing was logged.", hint: "A daemon run with -v logs more")
                 }
-                try context.renderer.render(lines, on: context.console)
-                guard follow else { return 0 }
+                guard follow else {
+                    try context.renderer.render(lines, on: context.console)
+                    return 0
+                }
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     defer { group.cancelAll() }
-                    group.addTask { try await more(after: lines.last?.time ?? 0, client, context) }
+                    group.addTask {
+                        try await Self.follow(lines, context) {
+                            try await client.logs(component: component, level: level, limit: 1000)
+                        }
+                    }
                     group.addTask { for await _ in Signals.interrupts() { return } }
                     try await group.next()
                 }
@@ -146,16 +149,24 @@ struct DaemonLogsCommand: AsyncParsableCommand {
         }
     }
 
-    private func more(after time: Double, _ client: RouterClient, _ context: VerbContext) async throws {
-        var last = time
+    /// Prints these lines, and what is new among the last ones, until it is cancelled.
+    ///
+    /// - Parameter pause: how long the daemon is left alone before it is asked again.
+    static func follow(
+        _ lines: [LogLine], _ context: VerbContext, pause: Duration = .milliseconds(500),
+        _ last: () async throws -> [LogLine]
+    ) async throws {
+        var time = lines.last?.time ?? 0
+        if context.options.output.isForPeople {
+            try context.renderer.render(lines, on: context.console)
+        } else {
+            for line in try context.renderer.more(lines) { context.console.out(line) }
+        }
         while !Task.isCancelled {
-            try await Task.sleep(for: Self.pause)
-            let lines = try await client.logs(component: component, level: level, limit: 1000).filter { $0.time > last }
-            for line in lines where context.options.output == .table {
-                context.console.out(line.row.map(Console.clean).joined(separator: "  "))
-            }
-            if context.options.output != .table { try context.renderer.render(lines, on: context.console) }
-            last = lines.last?.time ?? last
+            try await Task.sleep(for: pause)
+            let new = try await last().filter { $0.time > time }
+            for line in try context.renderer.more(new) { context.console.out(line) }
+            time = new.last?.time ?? time
         }
     }
 }

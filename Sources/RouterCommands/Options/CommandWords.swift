@@ -1,3 +1,4 @@
+import ArgumentParser
 import RouteModel
 
 /// The words after `router`, made so that the argument parser reads them as people mean them: it knows no value that
@@ -27,20 +28,43 @@ enum CommandWords {
         "--device", "--config", "--host", "--output", "-o", "--fields", "--format", "--color", "--timeout", "--log",
         "--log-file",
     ]
+    /// The same for rooms, which only some commands take.
+    private static let rooms: Set<String> = ["--room", "-r", "--on"]
     static let bare: Set<String> = ["--quiet", "--no-progress", "--no-wait", "--strict", "--yes", "--verbose"]
     private static let bareLetters = "qvy"
 
     /// Flags of every command that stand before the verb, put behind it: the parser takes them only there.
     private static func verbFirst(_ words: [String]) -> [String] {
+        let (flags, hasRooms) = leading(words)
+        guard !flags.isEmpty, flags.endIndex < words.count else { return words }
+        let verb = words[flags.endIndex...]
+        if hasRooms, Verb(verb).map({ !$0.takesRooms }) ?? false { return words }
+        let end = verb.firstIndex(of: "--") ?? verb.endIndex
+        return Array(verb[..<end] + flags + verb[end...])
+    }
+
+    /// The flags before the first word that is none, and whether rooms are among them; none where one of them is no flag
+    /// that may stand there.
+    private static func leading(_ words: [String]) -> (flags: ArraySlice<String>, hasRooms: Bool) {
         var index = 0
+        var hasRooms = false
         while index < words.count, words[index].hasPrefix("-") {
-            guard let length = flag(words[index...]) else { return words }
+            guard let length = flag(words[index...]) else { return ([], false) }
+            hasRooms = hasRooms || rooms.contains(name(words[index]))
             index += length
         }
-        guard index > 0, index < words.count else { return words }
-        let verb = words[index...]
-        let end = verb.firstIndex(of: "--") ?? verb.endIndex
-        return Array(verb[..<end] + words[..<index] + verb[end...])
+        return (words[..<index], hasRooms)
+    }
+
+    private static func name(_ word: String) -> String { String(word.prefix { $0 != "=" }) }
+
+    /// What to say of rooms before a command that is for none; nil where that is not so.
+    static func misplacedRooms(_ words: [String]) -> UsageError? {
+        let (flags, hasRooms) = leading(words)
+        guard hasRooms, let verb = Verb(words[flags.endIndex...]), !verb.takesRooms else { return nil }
+        return UsageError(
+            "“\(verb.path)” is for no room, and takes no --room and no --on",
+            hint: "Leave them out; “\(verb.path) --help” tells what it takes")
     }
 
     /// How many words the first flag has with its value; nil where it is none of every command.
@@ -49,10 +73,58 @@ enum CommandWords {
         let next = words.dropFirst().first
         if word == "--wait" { return next.flatMap(WaitCondition.init) == nil ? 1 : 2 }
         if bare.contains(word) || word.count > 1 && word.dropFirst().allSatisfy(bareLetters.contains) { return 1 }
-        if let sign = word.firstIndex(of: "=") {
-            return valued.contains(String(word[..<sign])) || word.hasPrefix("--wait=") ? 1 : nil
+        let takesValue = valued.contains(name(word)) || rooms.contains(name(word))
+        if word.contains("=") { return takesValue || word.hasPrefix("--wait=") ? 1 : nil }
+        return takesValue && next != nil ? 2 : nil
+    }
+
+    // MARK: What is known where the parser did not come to an end
+
+    /// The command that words begin with, as far as they name one.
+    struct Verb {
+        /// As it is typed: “router queue list”.
+        let path: String
+        /// Whether it has `-r` and `--on`.
+        let takesRooms: Bool
+
+        /// Nil for words that begin with no command.
+        init?(_ words: some Collection<String>) {
+            var type: any ParsableCommand.Type = RouterCommand.self
+            var path = ["router"]
+            for word in words {
+                guard let next = type.configuration.subcommands.first(where: { $0.isCalled(word) }) else { break }
+                type = next
+                path.append(next.configuration.commandName ?? word)
+            }
+            guard path.count > 1 else { return nil }
+            while let usual = type.configuration.defaultSubcommand { type = usual }
+            self.path = path.joined(separator: " ")
+            takesRooms = Mirror(reflecting: type.init()).children.contains { $0.value is OptionGroup<TargetOptions> }
         }
-        return valued.contains(word) && next != nil ? 2 : nil
+    }
+
+    /// What `-o` says, where it says something.
+    static func format(_ words: [String]) -> OutputFormat {
+        var result = OutputFormat.table
+        for (index, word) in words.enumerated() {
+            if word == "--" { break }
+            let value: String
+            if word.hasPrefix("--output=") || word.hasPrefix("-o=") {
+                value = String(word.drop { $0 != "=" }.dropFirst())
+            } else if word == "--output" || isOutputLetter(word), index + 1 < words.count {
+                value = words[index + 1]
+            } else {
+                continue
+            }
+            result = OutputFormat(rawValue: value) ?? result
+        }
+        return result
+    }
+
+    /// `-o`, and `-qo` with the letters of other flags before it.
+    private static func isOutputLetter(_ word: String) -> Bool {
+        word.count > 1 && word.first == "-" && word.last == "o"
+            && word.dropFirst().dropLast().allSatisfy(bareLetters.contains)
     }
 
     /// A dash that only people take for one.
@@ -74,5 +146,11 @@ enum CommandWords {
         let near = NearNames.of(first, among: names)
         let meant = near.isEmpty ? "" : "; did you mean \(near.map { "“\($0)”" }.joined(separator: " or "))?"
         return UsageError("there is no command “\(first)”\(meant)", hint: "Run “router --help” to see what there is")
+    }
+}
+
+extension ParsableCommand {
+    fileprivate static func isCalled(_ word: String) -> Bool {
+        configuration.commandName == word || configuration.aliases.contains(word)
     }
 }

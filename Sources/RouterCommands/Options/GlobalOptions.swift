@@ -71,7 +71,9 @@ struct GlobalOptions: ParsableArguments {
             valueName: "condition"))
     var wait: WaitCondition?
 
-    @Flag(name: .long, help: "Return once the command is taken, without waiting for its effect.")
+    @Flag(
+        name: .long,
+        help: "Return once the command is taken, without waiting for its effect; not for play, transfer and announce.")
     var noWait = false
 
     @Option(name: .long, help: ArgumentHelp("Wait no longer than this: 500ms, 10s, 2m.", valueName: "time"))
@@ -114,6 +116,11 @@ struct GlobalOptions: ParsableArguments {
         if let host, (try? RouterPlace(host)) == nil {
             throw ValidationError("“\(host)” is no host. Write a name or address, and a port: kitchen.local:7765.")
         }
+    }
+
+    /// For a verb that has only one end to wait for.
+    func refuseNoWait(_ reason: String) throws {
+        if noWait { throw ValidationError("--no-wait is not possible here: \(reason). Leave it out.") }
     }
 
     private var fieldNames: [String] {

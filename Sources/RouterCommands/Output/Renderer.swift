@@ -36,7 +36,7 @@ extension ListDisplayable {
 
 /// The one place where lists and documents are put on the screen.
 struct Renderer {
-    let format: OutputFormat
+    var format: OutputFormat
     let quiet: Bool
     /// Columns of the terminal; nil where the output is none, and nothing is left out.
     var columns: Int?
@@ -82,6 +82,24 @@ struct Renderer {
         case .plain: items.map { $0.row.map(Console.clean).joined(separator: "\t") }
         case .table: table(Item.header, items.map { $0.row.map(Console.clean) })
         }
+    }
+
+    /// Some of a list that never ends: without a header, and as JSON an object a line, for one document would never be
+    /// whole.
+    func more<Item: ListDisplayable>(_ items: [Item]) throws -> [String] {
+        guard !items.isEmpty else { return [] }
+        var each = self
+        switch format {
+        case .json: each.format = .ndjson
+        case .table where hasHeader:
+            return try items.map { item in
+                let reader = try fields.isEmpty ? nil : FieldReader(item)
+                let cells = try reader.map { reader in try fields.map { try reader.value($0).line } } ?? item.row
+                return cells.map(Console.clean).joined(separator: "  ")
+            }
+        default: break
+        }
+        return try each.lines(items)
     }
 
     /// One document, and no list of one.

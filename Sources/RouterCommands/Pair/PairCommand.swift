@@ -97,7 +97,7 @@ struct PairWizard {
     func run(_ device: String) async throws -> Int32 {
         var progress = try await control.startPairing(device)
         if pin != nil, progress.kind == .password {
-            try await control.cancelPairing(progress.id)
+            try? await control.cancelPairing(progress.id)
             throw RouterError(
                 .configuration,
                 "\(progress.device) has a password, and everybody on this machine can read a command line",
@@ -114,7 +114,7 @@ struct PairWizard {
                 typed = await ask(hidden ? "Password: " : "Code: ", hidden)
             }
             guard let code = typed?.trimmingCharacters(in: .whitespaces), !code.isEmpty else {
-                try await control.cancelPairing(progress.id)
+                try? await control.cancelPairing(progress.id)
                 throw RouterError(
                     .cancelled, "no \(hidden ? "password" : "code") was given for \(progress.device)",
                     hint: "Type the one that it shows, or pipe it into this command", scope: .route)
@@ -125,7 +125,8 @@ struct PairWizard {
                 // A code from elsewhere will not become right; a device that has had enough of us says so in the causes.
                 let left = Self.tries - attempt
                 guard pin == nil, left > 0, isPersonThere, error.causes.isEmpty else {
-                    try await control.cancelPairing(progress.id)
+                    // After too many wrong codes it is over by itself.
+                    try? await control.cancelPairing(progress.id)
                     throw error
                 }
                 let tries = "\(left) \(left == 1 ? "try is" : "tries are") left"

@@ -13,6 +13,16 @@ struct DaemonPlay {
         return try await finish(session)
     }
 
+    /// Takes up a session that was cut short.
+    func rejoin(_ session: SessionID) async throws -> Int32 {
+        let router = context.router
+        let context = context
+        return try await finish(
+            try await PhaseReport(context: context).during {
+                try await context.within("starting") { try await router.rejoin(session) }
+            })
+    }
+
     /// Says what plays now, waits for what is to be waited for, and gives the exit status.
     func finish(_ session: SessionSnapshot) async throws -> Int32 {
         if let wait = context.options.wait, wait == .ended || wait == .item {

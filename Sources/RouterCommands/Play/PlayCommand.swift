@@ -12,7 +12,9 @@ struct PlayCommand: RouterVerb {
             player: space pauses, n and p skip, the arrow keys seek and change the volume, q stops.
 
             With a daemon (“router daemon run”) the daemon plays: the command returns once it does, and every terminal can \
-            go on from there. --wait ended stays until the end.
+            go on from there. --wait ended stays until the end. --timeout is for the time until it plays.
+
+            With nothing named what is paused or was cut short plays on as it was, with --room only what was in that room.
 
               router play album/ --room Kitchen
               router play song.flac -r Kitchen -r "Living Room"
@@ -20,6 +22,7 @@ struct PlayCommand: RouterVerb {
               router play song.flac --device raop://192.168.1.20
               router play album/ -r Kitchen --explain
               router play                            what was cut short, again
+              router play -r Kitchen                 what was cut short there
 
             Live input is heard as it comes, by AirPlay or --via cast-streaming:
 
@@ -88,9 +91,15 @@ struct PlayCommand: RouterVerb {
     func validate() throws {
         if saved != nil, !what.isEmpty { throw ValidationError("Give files or --saved, not both.") }
         if withContext, what.count != 1 { throw ValidationError("--context is for one file of a folder or playlist.") }
-        if what.isEmpty, saved == nil, explain || detach {
+        if namesNothing, explain || detach {
             throw ValidationError("Say what to play: a file, a folder, a playlist or a URL.")
         }
+        if namesNothing, let option = optionsOfRequest.first {
+            throw ValidationError(
+                "\(option) is for what is begun anew: say what to play, or leave it out to have what was cut short play on."
+            )
+        }
+        if !namesNothing { try options.refuseNoWait("play returns once it plays") }
         if !PlaybackRate.range.contains(rate) {
             throw ValidationError("The rate is a number from 0.5 to 2, not \(rate).")
         }
@@ -103,8 +112,22 @@ struct PlayCommand: RouterVerb {
         }
     }
 
+    private var namesNothing: Bool { what.isEmpty && saved == nil }
+
+    /// Those that were given of the options that say how something new is played.
+    private var optionsOfRequest: [String] {
+        [
+            ("--via", via != .auto), ("--volume", volume != nil), ("--start", start != nil), ("--rate", rate != 1),
+            ("--repeat", `repeat` != .off), ("--shuffle", shuffle), ("--on-failure", onFailure != nil),
+            (picture.picture == false ? "--no-picture" : "--picture", picture.picture != nil),
+            ("--subtitles", subtitles.subtitles != nil), ("--subtitle-offset", subtitles.subtitleOffset != nil),
+            ("--subtitle-scale", subtitles.subtitleScale != nil),
+            ("--subtitle-encoding", subtitles.subtitleEncoding != nil),
+        ].filter(\.1).map(\.0)
+    }
+
     func run() async throws {
-        if what.isEmpty, saved == nil { return try await playOn() }
+        if namesNothing { return try await playOn() }
         try await reporting(options) {
             // What is piped into this command no other process can read.
             let side = what.contains(where: Self.isStandardInput) ? .here : RouterConnection.side(options)
@@ -119,7 +142,7 @@ struct PlayCommand: RouterVerb {
     }
 
     func run(_ context: VerbContext) async throws -> Int32 {
-        if what.isEmpty, saved == nil { return try await playOn(context) }
+        if namesNothing { return try await playOn(context) }
         let request = try await request(context)
         if explain { return try await explain(request, context) }
         guard context.isDaemon else {
@@ -157,20 +180,29 @@ struct PlayCommand: RouterVerb {
             return try await CommandPerformer(context: context, name: "play").perform(
                 on: targets, { _ in [.play] }, sentence: { "Playing \($0.what) in \($0.place)" })
         }
-        let sessions = try await context.router.sessionsToRejoin()
-        guard let only = sessions.first else {
-            throw ValidationError("Say what to play: a file, a folder, a playlist or a URL.")
+        let left = try await context.router.sessionsToRejoin()
+        guard !left.isEmpty else {
+            throw UsageError(
+                "nothing is paused or was cut short, and nothing was named to play",
+                hint: "Say what to play: a file, a folder, a playlist or a URL")
         }
-        guard sessions.count == 1 else {
+        if options.noWait {
+            throw UsageError(
+                "--no-wait is not possible for what was cut short: play returns once it plays",
+                hint: "Leave --no-wait out")
+        }
+        let sessions = try await TargetFinder(context).sessions(target, of: left)
+        guard sessions.count == 1, let only = sessions.first else {
+            let place = target.selectors.isEmpty ? "" : " there"
             throw RouterError(
-                .routeAmbiguous, "\(sessions.count) sessions were cut short, and none was named",
+                .routeAmbiguous, "\(sessions.count) sessions were cut short\(place), and none was named",
                 hint: "Run “router session list”, then “router session join ID”", scope: .session,
                 candidates: sessions.map(\.id.rawValue))
         }
         guard context.isDaemon else {
             return try await PlaySession(options: options, detach: false, control: context.router).rejoin(only.id)
         }
-        return try await DaemonPlay(context: context).finish(try await context.router.rejoin(only.id))
+        return try await DaemonPlay(context: context).rejoin(only.id)
     }
 
     private func explain(_ request: PlayRequest, _ context: VerbContext) async throws -> Int32 {

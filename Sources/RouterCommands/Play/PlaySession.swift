@@ -17,6 +17,8 @@ struct PlaySession: Sendable {
         case redraw(Int32)
         case tick
         case interrupted
+        /// It has not begun within the time that a person gave it.
+        case late(Delay)
         case started(SessionSnapshot, TransferResult?)
         case failed(any Error)
     }
@@ -88,6 +90,12 @@ struct PlaySession: Sendable {
                 }
             }
             group.addTask(operation: play)
+            if let timeout = options.timeout {
+                group.addTask {
+                    guard (try? await Task.sleep(for: timeout.duration)) != nil else { return }
+                    continuation.yield(.late(timeout))
+                }
+            }
             var follower = PlayFollower(console: console, options: options, terminal: terminal)
             defer {
                 follower.dropQuestions()
@@ -95,6 +103,7 @@ struct PlaySession: Sendable {
             }
             var attempts = 0
             var transfer: TransferResult?
+            var hasStarted = false
             for await input in inputs {
                 switch input {
                 case .event(let event):
@@ -102,6 +111,7 @@ struct PlaySession: Sendable {
                     if let over = follower.over { return finish(over, &follower, transfer) }
                 case .started(let snapshot, let moved):
                     transfer = moved
+                    hasStarted = true
                     follower.started(snapshot)
                     if let over = follower.over { return finish(over, &follower, transfer) }
                     if detach { return try await leave(snapshot, &follower, transfer) }
@@ -121,6 +131,11 @@ struct PlaySession: Sendable {
                     follower.take(question)
                 case .interrupted:
                     throw try await stop(&follower, terminal)
+                case .late(let limit):
+                    // It plays, and then it may take its time.
+                    if hasStarted { continue }
+                    _ = try await stop(&follower, terminal)
+                    throw VerbContext.tookTooLong("starting", limit)
                 case .typed(let bytes):
                     if follower.isAsking {
                         follower.type(bytes)

@@ -55,7 +55,7 @@ struct QueuePlace {
     }
 
     private func at(_ number: Int) throws -> ItemID {
-        guard queue.items.indices.contains(number - 1) else {
+        guard number >= 1, number <= queue.items.count else {
             throw nothing(
                 queue.items.isEmpty
                     ? "the queue is empty" : "the queue has items 1 to \(queue.items.count), and no \(number)")

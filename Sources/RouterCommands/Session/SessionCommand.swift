@@ -82,14 +82,14 @@ struct SessionJoinCommand: RouterVerb {
         help: "The id, or the beginning of one.", completion: .custom { _, _, _ in await DynamicCompletion.sessions() })
     var id: String?
 
+    func validate() throws { try options.refuseNoWait("join returns once it plays") }
+
     func run(_ context: VerbContext) async throws -> Int32 {
         let session = try await SessionChoice.one(id, of: context.router)
         guard context.isDaemon else {
             return try await PlaySession(options: options, detach: false, control: context.router).rejoin(session.id)
         }
-        let router = context.router
-        let joined = try await PhaseReport(context: context).during { try await router.rejoin(session.id) }
-        return try await DaemonPlay(context: context).finish(joined)
+        return try await DaemonPlay(context: context).rejoin(session.id)
     }
 }
 

@@ -31,6 +31,7 @@ struct SessionMoveCommand: RouterVerb {
     var detach = false
 
     func validate() throws {
+        try options.refuseNoWait("move returns once it plays there")
         if to.isEmpty, options.device.isEmpty { throw ValidationError("Say where to: --to ROOM.") }
     }
 
@@ -41,7 +42,10 @@ struct SessionMoveCommand: RouterVerb {
             let left = try await context.router.sessionsToRejoin().map(\.id)
             let session = try SessionChoice.id(id, of: live + left.filter { !live.contains($0) })
             // One that was cut short is shown as well, but nobody plays it.
-            if left.contains(session) { _ = try await context.router.rejoin(session) }
+            if left.contains(session) {
+                let router = context.router
+                _ = try await context.within("joining the session") { try await router.rejoin(session) }
+            }
             return try await TransferRun(context: context).run(TransferRequest(.move, session: session, rooms: rooms))
         }
         let session = try await SessionChoice.one(id, of: context.router)

@@ -40,6 +40,7 @@ struct TransferCommand: RouterVerb {
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
+        try options.refuseNoWait("transfer returns once it plays there")
         if to.isEmpty { throw ValidationError("Say where to: router transfer Kitchen.") }
         if [expand, shrink, copy].count(where: { $0 }) > 1 {
             throw ValidationError("Give one of --expand, --shrink and --copy, or none to move.")

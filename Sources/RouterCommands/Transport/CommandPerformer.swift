@@ -5,7 +5,10 @@ import RouteModel
 struct PerformedCommand: ListDisplayable, Equatable {
     var command: String
     var session: SessionID
+    /// Those that it was done to: all of the session, unless it was for some of them only.
     var rooms: [String]
+    /// Those that play on where only some rooms were stopped.
+    var playsOn: [String]?
     var outcome: String
     /// Whether its effect was seen.
     var verified: Bool
@@ -37,6 +40,8 @@ struct CommandPerformer {
     /// What the command is called: “pause”.
     let name: String
     var terms = TermsOptions.none
+    /// Where only some rooms of a session are meant, these leave it, and nothing else is done.
+    var takesRoomsOut = false
 
     /// How long an effect is waited for, unless a person says otherwise.
     static let patience = Duration.seconds(3)
@@ -48,7 +53,15 @@ struct CommandPerformer {
         sentence: (PerformedCommand) -> String
     ) async throws -> Int32 {
         var reports: [PerformedCommand] = []
-        for target in targets { reports.append(await perform(try commands(target), on: target)) }
+        for target in targets {
+            do {
+                let wanted = try commands(target)
+                reports.append(await perform(wanted, on: target))
+            } catch let error as RouterError {
+                // What was done to others before is told all the same.
+                reports.append(await report(.failed(error), target, rooms: target.names))
+            }
+        }
         try show(reports, sentence)
         if let wait = context.options.wait, wait != .observed, reports.allSatisfy({ $0.error == nil }) {
             try await SessionWaiter(context: context).wait(for: wait, in: targets.map(\.session))
@@ -57,6 +70,7 @@ struct CommandPerformer {
     }
 
     private func perform(_ commands: [RemoteCommand], on target: SessionTarget) async -> PerformedCommand {
+        if takesRoomsOut, let part = target.part { return await takeOut(part, of: target) }
         var outcome = CommandOutcome.succeeded
         do {
             for command in commands {
@@ -67,7 +81,25 @@ struct CommandPerformer {
         } catch {
             outcome = .failed(RouterError(wrapping: error))
         }
-        return await report(outcome, target)
+        // What is no room's own is done to all that play together, whichever of them was named.
+        let isOfRooms = !commands.isEmpty && commands.allSatisfy(\.isOfRoom)
+        return await report(outcome, target, rooms: isOfRooms ? target.names : target.session.playingNames)
+    }
+
+    private func takeOut(_ part: SessionTarget.Part, of target: SessionTarget) async -> PerformedCommand {
+        let (router, session) = (context.router, target.session.id)
+        var outcome = CommandOutcome.succeeded
+        do {
+            _ = try await context.within(name) { try await router.leave(session: session, rooms: part.rooms) }
+        } catch {
+            outcome = .failed(RouterError(wrapping: error))
+        }
+        var report = await report(outcome, target, rooms: part.rooms)
+        guard report.error == nil else { return report }
+        // What the session is at by now is the others' affair.
+        (report.state, report.position, report.volume, report.muted, report.levels) = (.stopped, nil, nil, nil, nil)
+        report.playsOn = part.others
+        return report
     }
 
     private func perform(_ command: RemoteCommand, on target: SessionTarget) async throws -> CommandOutcome {
@@ -122,14 +154,17 @@ struct CommandPerformer {
         }
     }
 
-    private func report(_ outcome: CommandOutcome, _ target: SessionTarget) async -> PerformedCommand {
+    private func report(
+        _ outcome: CommandOutcome, _ target: SessionTarget, rooms: [String]
+    ) async -> PerformedCommand {
         let now = await context.router.sessions().first { $0.id == target.session.id }
         var report = PerformedCommand(
-            command: name, session: target.session.id, rooms: target.rooms ?? target.session.members.map(\.name),
-            outcome: outcome.word, verified: outcome == .succeeded, title: (now ?? target.session).currentItem?.title,
-            state: now?.media ?? .stopped, position: now?.nextPosition, error: outcome.error(name, target.label, terms))
+            command: name, session: target.session.id, rooms: rooms, outcome: outcome.word,
+            verified: outcome == .succeeded, title: (now ?? target.session).currentItem?.title,
+            state: now?.media ?? .stopped, position: now?.nextPosition,
+            error: outcome.error(name, Phrase.list(rooms), terms))
         // One room has a volume of its own; several together have the master.
-        let one = target.rooms.flatMap { $0.count == 1 && $0.count < target.session.members.count ? $0.first : nil }
+        let one = rooms.count == 1 && rooms.count < target.session.members.count ? rooms.first : nil
         let member = now?.members.first { $0.name == one }
         let volume = member?.volume ?? now?.shownVolume
         report.volume = volume?.level.percent
@@ -238,6 +273,19 @@ extension CommandOutcome {
                 .timeout, "\(rooms) did not answer to “\(command)” in time",
                 hint: "Check that it is on, and try again", scope: .command, retry: .later)
         case .failed(let error): error
+        }
+    }
+}
+
+extension RemoteCommand {
+    /// Whether it is done to one room, and not to all that play together.
+    fileprivate var isOfRoom: Bool {
+        switch self {
+        case .setVolume(_, let room), .stepVolume(_, let room), .mute(_, let room), .setStreamVolume(_, let room),
+            .fade(_, _, let room):
+            room != nil
+        case .trim: true
+        default: false
         }
     }
 }

@@ -31,7 +31,8 @@ struct PauseCommand: TransportVerb {
     static let configuration = CommandConfiguration(
         commandName: "pause", abstract: "Pause what plays.",
         discussion: """
-            Without --room the only session that plays is meant, else the one in the default room.
+            Without --room the only session that plays is meant, else the one in the default room. Rooms that play \
+            together pause together, whichever of them is named.
 
               router pause
               router pause -r Kitchen
@@ -70,9 +71,11 @@ struct StopCommand: TransportVerb {
         commandName: "stop", abstract: "Stop what plays, and end its session.",
         discussion: """
             The rooms are let go of. To have the same again later, pause it, or keep its queue first with “router queue \
-            save NAME”.
+            save NAME”. Of rooms that play together those that are named leave, and the others play on; for them there \
+            is no --if-item and no --within.
 
               router stop
+              router stop -r Kitchen
               router stop --on @all
             """)
     static let command = RemoteCommand.stop
@@ -81,7 +84,22 @@ struct StopCommand: TransportVerb {
     @OptionGroup var target: TargetOptions
     @OptionGroup var options: GlobalOptions
 
-    func sentence(_ report: PerformedCommand) -> String { "Stopped \(report.what) in \(report.place)" }
+    func run(_ context: VerbContext) async throws -> Int32 {
+        let targets = try await TargetFinder(context).sessions(target)
+        // Rooms leave without conditions: who sets one must not have it passed over.
+        if terms.ifItem != nil || terms.within != nil, let part = targets.lazy.compactMap(\.part).first {
+            throw UsageError(
+                "--if-item and --within are for a session as a whole, and \(Phrase.list(part.others)) would play on",
+                hint: "Leave them out, or name all rooms of the session")
+        }
+        return try await CommandPerformer(context: context, name: "stop", terms: terms, takesRoomsOut: true)
+            .perform(on: targets, { _ in [Self.command] }, sentence: sentence)
+    }
+
+    func sentence(_ report: PerformedCommand) -> String {
+        let others = report.playsOn.map { "; it plays on in \(Phrase.list($0))" } ?? ""
+        return "Stopped \(report.what) in \(report.place)\(others)"
+    }
 }
 
 struct NextCommand: TransportVerb {
