@@ -220,6 +220,7 @@ struct TransportTests {
         #expect(try await VerbRun(["stop", "-r", "Den", "-r", "Kitchen"], failing).status == 8)
         let unless = try await VerbRun(["stop", "-r", "Den", "--if-item", "1"], script)
         #expect(unless.status == 64 && unless.router.left.isEmpty && unless.errors[0].contains("Kids would play on"))
+        #expect(try await VerbRun(["pause", "-r", "Den", "--if-item", "1-2"], script).status == 64)
         let paused = try await VerbRun(["pause", "-r", "Den"], script)
         #expect(paused.output == ["Paused “Blue” in Den and Kids"])
         let next = try await VerbRun(["next", "-r", "Den", "-o", "json"], script).decoded([OutputValue].self)

@@ -56,7 +56,7 @@ struct CommandPerformer {
         for target in targets {
             do {
                 let wanted = try commands(target)
-                reports.append(await perform(wanted, on: target))
+                reports.append(try await perform(wanted, on: target))
             } catch let error as RouterError {
                 // What was done to others before is told all the same.
                 reports.append(await report(.failed(error), target, rooms: target.names))
@@ -69,7 +69,8 @@ struct CommandPerformer {
         return status(reports)
     }
 
-    private func perform(_ commands: [RemoteCommand], on target: SessionTarget) async -> PerformedCommand {
+    /// Throws `UsageError` for terms that are none.
+    private func perform(_ commands: [RemoteCommand], on target: SessionTarget) async throws -> PerformedCommand {
         if takesRoomsOut, let part = target.part { return await takeOut(part, of: target) }
         var outcome = CommandOutcome.succeeded
         do {
@@ -78,6 +79,8 @@ struct CommandPerformer {
                 if !next.isDone || !outcome.isDone { outcome = outcome.isDone ? next : outcome }
                 if next.isError { break }
             }
+        } catch let error as UsageError {
+            throw error
         } catch {
             outcome = .failed(RouterError(wrapping: error))
         }
