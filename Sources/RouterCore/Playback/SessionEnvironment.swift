@@ -82,7 +82,7 @@ let beatNanoseconds: Int64 = 60_000_000_000
 let savePeriodNanoseconds: Int64 = 15_000_000_000
 
 /// As `savePeriodNanoseconds`, where all rooms fetch: their devices know where they are, unless they are gone too.
-let fetchedSavePeriodNanoseconds: Int64 = 30_000_000_000
+let fetchedSavePeriodNanoseconds: Int64 = 60_000_000_000
 
 /// How long a room has to have played before what it took over is ended where it was.
 let confirmNanoseconds: Int64 = 1_000_000_000

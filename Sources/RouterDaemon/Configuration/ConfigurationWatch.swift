@@ -5,15 +5,15 @@ import RouteModel
 
 /// Watches the configuration file while a router runs, and tells what it says whenever that changes.
 ///
-/// It looks once a second at what the file system says of the file, which costs nothing worth measuring, and holds where
+/// It looks every two seconds at what the file system says of the file, which costs next to nothing, and holds where
 /// an editor puts a new file in the old one's place, on network file systems, and for a folder that comes later. A file
-/// is read once it has stayed the same for a second, since one that is just being written is wrong for a moment.
+/// is read once it has stayed the same for as long, since one that is just being written is wrong for a moment.
 public struct ConfigurationWatch: Sendable {
     let path: String
     let mustExist: Bool
     let clock: any HostClock
 
-    static let periodNanoseconds: Int64 = 1_000_000_000
+    static let periodNanoseconds: Int64 = 2_000_000_000
 
     /// - Parameter mustExist: as for `RouterConfiguration.load`.
     public init(path: String, mustExist: Bool, clock: any HostClock) {
