@@ -106,8 +106,24 @@ struct HouseRecovery {
         return losses
     }
 
-    private static func words(_ session: SessionSnapshot) -> String {
-        "\(session.media) in \(session.members.map(\.name)), \(session.queue.items.count) items"
+    static func words(_ session: SessionSnapshot) -> String {
+        "\(session.id) is \(session.media) in \(session.members.map { "\($0.name) (\($0.media))" }), "
+            + "\(session.queue.items.count) items"
+    }
+
+    /// What Cast devices did around a kill, at seconds from it.
+    static func tale(of house: MixedHouse, since instant: Int64, killedAt: Int64) async -> [String] {
+        var result: [String] = []
+        for (name, screen) in house.screens.sorted(by: { $0.key < $1.key }) {
+            let events = await screen.record().events.filter { $0.hostNanoseconds >= instant }
+            let words = events.map { event in
+                let seconds = (Double(event.hostNanoseconds - killedAt) / 1e7).rounded() / 100
+                let reason = event["reason"].map { " (\($0))" } ?? ""
+                return "\(event.word)\(reason) \(seconds)"
+            }
+            result.append("\(name): \(words.joined(separator: ", "))")
+        }
+        return result
     }
 
     /// What Cast devices were told to begin anew since the kill, where they played on by themselves.
@@ -124,9 +140,7 @@ struct HouseRecovery {
             let events = await screen.record().events.filter { $0.hostNanoseconds > killedAt }
             for event in events where event.word == "load" || event.word == "launch" {
                 let seconds = Double(event.hostNanoseconds - killedAt) / 1e9
-                let words = await screen.record().events.suffix(12).map { "\($0.word) \($0.details)" }
-                result.append(
-                    "\(name) was told to \(event.word) anew, \(seconds) s after the kill: \(words)")
+                result.append("\(name) was told to \(event.word) anew, \(seconds) s after the kill")
             }
         }
         return result
