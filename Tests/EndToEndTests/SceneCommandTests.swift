@@ -123,6 +123,58 @@ struct SceneCommandTests {
         await speaker.stop()
     }
 
+    @Test("R4 without a daemon what a scene leaves playing is heard to its end, or to Ctrl-C") func stays() async throws
+    {
+        let home = try Home()
+        defer { home.remove() }
+        let speaker = SimulatedRAOPReceiver(SimulatedRAOPConfiguration(name: "Kitchen", port: 0))
+        let device = ["--device", "raop://127.0.0.1:\(try await speaker.start())?name=Kitchen"]
+        let head = "version: 1\nname: Left\ntargets: {kitchen: Kitchen}\nsteps:\n  - play: "
+        let chime = "\(Self.samples.path)/music/chime.mp3"
+        let once = try home.write("once.yaml", "\(head)\(chime)\n")
+        let line = "It plays until this command ends; Ctrl-C stops it.\n"
+        let result = try await RouterProcess.run(["scene", "run", once] + device, environment: home.environment)
+        #expect(result.status == 0 && result.errors.contains(line), "\(result.errors)")
+        // It has three seconds.
+        #expect(await speaker.record().renderedFrames > 44_100 * 5 / 2)
+
+        let always = try home.write("always.yaml", "\(head){media: \(chime), repeat: all}\n")
+        let process = try RouterProcess(["scene", "run", always] + device, environment: home.environment)
+        try #require(await eventually { process.errors.contains(line) })
+        process.interrupt()
+        let stopped = await process.outcome(within: .seconds(30))
+        #expect(stopped.status == 130, "\(stopped.errors)")
+        await speaker.stop()
+    }
+
+    @Test("R4 schedules are the daemon's where one runs, whatever configuration and receivers a command names")
+    func schedulesOfDaemon() async throws {
+        let home = try Home()
+        defer { home.remove() }
+        // Short, for a socket's path has 107 bytes at most.
+        let runtime = URL(fileURLWithPath: "/tmp/sc-\(UUID().uuidString.prefix(8))")
+        defer { try? FileManager.default.removeItem(at: runtime) }
+        let environment = home.environment.merging(["XDG_RUNTIME_DIR": runtime.path]) { $1 }
+        let daemon = try RouterProcess(["daemon", "run"], environment: environment)
+        try #require(
+            await eventually { FileManager.default.fileExists(atPath: runtime.path + "/router/router.sock") },
+            "\(daemon.errors)")
+        func schedule(_ arguments: String...) async throws -> RouterProcess.Outcome {
+            try await RouterProcess.run(["schedule"] + arguments, environment: environment)
+        }
+        let scene = try home.write("log.yaml", "version: 1\nname: Log\nsteps:\n  - log: said\n")
+        let other = try home.write("other.yaml", "default_room: Kitchen\n")
+        #expect(try await schedule("add", "first", scene, "--at", "06:45").status == 0)
+        let added = try await schedule(
+            "add", "second", scene, "--at", "07:45", "--config", other, "--device", "cast://127.0.0.1:1")
+        #expect(added.status == 0 && !added.errors.contains("Only a daemon runs it"), "\(added.errors)")
+        #expect(try await schedule("list", "-q").output == "first\nsecond\n")
+        #expect(try await schedule("remove", "first", "--config", other).status == 0)
+        #expect(try await schedule("list", "-q", "--device", "cast://127.0.0.1:1").output == "second\n")
+        daemon.interrupt()
+        _ = await daemon.outcome(within: .seconds(30))
+    }
+
     @Test("R4 what schedules and settings were made and removed is a document for programs") func documents()
         async throws
     {

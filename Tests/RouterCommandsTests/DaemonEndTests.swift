@@ -143,5 +143,10 @@ struct DaemonEndTests {
         if case .here = RouterConnection.side(options, passesConfiguration: true, environment: environment) {
             Issue.record("--config hid the daemon")
         }
+        // What a daemon keeps in memory is changed by it alone.
+        let named = try GlobalOptions.parse(["--config", "/x", "--device", "cast://10.0.0.1"])
+        if case .here = SceneConnection.scheduleSide(named, environment: environment) {
+            Issue.record("a receiver that is named hid the daemon that keeps the schedules")
+        }
     }
 }

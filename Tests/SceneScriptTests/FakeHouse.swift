@@ -161,13 +161,19 @@ actor FakeHouse: RouterControlling {
     }
 
     private static func isCalled(_ member: SessionMember, _ names: [String]) -> Bool {
-        names.contains(member.name) || names.contains(member.roomName)
+        names.contains(member.name) || names.contains(member.roomName) || names.contains(member.route.rawValue)
     }
 
-    /// A room is called by its own name, and no member's.
+    /// A room is called by its own name, and no member's; a device by its id too.
     private func check(_ rooms: [String]) throws {
-        for room in rooms where !list.contains(where: { $0.name == room }) {
-            throw RouterError(.routeNotFound, "there is no room or device called “\(room)”", scope: .route)
+        for room in rooms {
+            let named = list.filter { $0.name == room }
+            if named.count > 1, !named.contains(where: \.configured) {
+                throw RouterError(.routeAmbiguous, "“\(room)” could be any of \(named.count)", scope: .route)
+            }
+            if named.isEmpty, !devices.contains(where: { $0.id.rawValue == room }) {
+                throw RouterError(.routeNotFound, "there is no room or device called “\(room)”", scope: .route)
+            }
         }
     }
 
@@ -215,6 +221,9 @@ actor FakeHouse: RouterControlling {
 
     /// Named as the engine names them.
     private func members(_ room: String) -> [SessionMember] {
+        if let device = devices.first(where: { $0.id.rawValue == room }) {
+            return [SessionMember(route: device.id, name: device.name, connection: .connected, media: .playing)]
+        }
         let devices = list.first { $0.name == room && $0.devices.count > 1 }?.devices
         return (devices ?? [room]).map { device in
             SessionMember(
@@ -408,6 +417,7 @@ actor FakeHouse: RouterControlling {
 
     func transfer(_ request: TransferRequest) async throws -> TransferResult {
         try await record("transfer \(request.kind.rawValue) \(request.rooms.joined(separator: "+"))")
+        try check(request.rooms)
         guard let index = current.firstIndex(where: { $0.id == request.session }) else {
             throw RouterError(.routeNotFound, "no session", scope: .session)
         }
@@ -422,6 +432,7 @@ actor FakeHouse: RouterControlling {
     func announce(_ request: AnnounceRequest) async throws -> AnnounceReport {
         let volume = request.volume.map { " at \($0.percent)%" } ?? ""
         try await record("announce \(request.what) in \(request.rooms.joined(separator: "+"))\(volume)")
+        try check(request.rooms)
         return AnnounceReport(
             title: request.what, rooms: request.rooms.map { .init(room: $0, said: true, restored: .nothing) })
     }

@@ -164,6 +164,93 @@ import Testing
             ])
     }
 
+    @Test("R4 of two devices of one name each is reached by its id, whatever is done to it") func shared() async throws
+    {
+        let rig = SceneRig(["Lamp", "Bath"])
+        await rig.house.has(twin: "Lamp", id: "rt-other")
+        let run = try await rig.play(
+            """
+            version: 1
+            name: Test
+            targets: {one: rt-Lamp, other: rt-other, bath: Bath}
+            steps:
+              - {play: a.mp3, target: [one, other]}
+              - {snapshot: before, target: [one, other]}
+              - {volume: 20%, target: other}
+              - {announce: bell.wav, target: other}
+              - {stop: , target: one}
+              - {group: {join: [one, bath]}, target: other}
+              - {transfer: one, target: other}
+              - {transfer: one, target: one}
+              - restore: before
+            """)
+        #expect(run.state == .done && run.steps[7].detail == "it plays there already", "\(run.steps)")
+        #expect(
+            await rig.house.calls == [
+                "play a.mp3 in rt-Lamp+rt-other", "volume 20% rt-other", "announce bell.wav in rt-other",
+                "leave rt-Lamp", "join rt-Lamp+Bath", "transfer move rt-Lamp", "join rt-other", "seek 0",
+                "volume 50% rt-Lamp", "volume 50% rt-other",
+            ])
+        let text = try await SceneCapture.capture(rig.house)
+        let check = await SceneChecker(files: files()).check(
+            SceneRequest(text: text, path: "c.yaml", workingDirectory: "/"), router: rig.house)
+        #expect(
+            check.diagnostics.isEmpty && check.scene?.targets.flatMap(\.rooms) == ["rt-Lamp", "rt-other"], "\(text)")
+        #expect(try await SceneHouse.look(rig.house).places("@all").map(\.selector) == ["rt-Lamp", "Bath", "rt-other"])
+    }
+
+    @Test(
+        "R4 a room of several that is not there is told, and counts where the scene names it and cannot do without",
+        arguments: [
+            ("[Kitchen, Bath]", SceneRun.State.partial), ("{rooms: [Kitchen, Bath], optional: true}", .done),
+            ("\"@all\"", .done), ("Wet", .partial), ("\"@group:Wet\"", .done),
+        ])
+    func lacking(target: String, state: SceneRun.State) async throws {
+        let rig = SceneRig(["Kitchen", "Bath"])
+        await rig.house.has(group: RoomGroup(name: "Wet", rooms: ["Bath", "Kitchen"]))
+        await rig.house.disappears("Bath")
+        for steps in [
+            "  - {play: a.mp3, target: house}\n",
+            "  - {play: a.mp3, target: kitchen}\n  - {group: {join: house}, target: kitchen}\n",
+            "  - {play: a.mp3, target: kitchen}\n  - {transfer: house, target: kitchen}\n",
+        ] {
+            let text = "version: 1\nname: S\ntargets:\n  kitchen: Kitchen\n  house: \(target)\nsteps:\n\(steps)"
+            let host = SceneHost(router: rig.house, clock: rig.clock, files: files())
+            let one = SceneRig(house: rig.house, host: host, clock: rig.clock)
+            let run = try await one.play(text)
+            #expect(run.state == state, "\(run.steps)")
+            #expect(run.steps.last?.detail?.contains("Bath is not there just now") == true, "\(run.steps)")
+            let check = await SceneChecker(files: files()).check(
+                SceneRequest(text: text, path: "s.yaml", workingDirectory: "/"), router: rig.house)
+            let found = check.diagnostics.filter { $0.code != "unused-target" }
+            #expect(found.map { "\($0.severity) \($0.code)" } == (state == .done ? [] : ["warning absent"]))
+        }
+    }
+
+    @Test("R4 an item changes in the room that is asked after: elsewhere, or in silence, nothing does") func changes()
+        async throws
+    {
+        let rig = SceneRig()
+        _ = try await rig.house.play(PlayRequest(what: ["a.mp3", "b.mp3"], rooms: ["Kitchen"]))
+        let before = await rig.house.sessions()
+        func changed(_ room: String) async throws -> Bool? {
+            let now = try await SceneHouse.look(rig.house)
+            return now.holds(
+                SceneComparison(subject: .target("room", .item), comparison: .changes, value: .text("")),
+                targets: ["room": try now.places(room)], time: (minutes: 0, day: 1), before: before)
+        }
+        func all() async throws -> [Bool?] { [try await changed("Kitchen"), try await changed("Bath")] }
+        #expect(try await all() == [false, false])
+        let run = try await rig.play(
+            scene("- {wait_for: bath.item changes, timeout: 5s}\n- {pause: , target: kitchen}"))
+        #expect(run.state == .timedOut)
+        await rig.house.itemEnds(in: "Kitchen")
+        #expect(try await all() == [true, false])
+        await rig.house.personPlays("c.mp3", in: "Bath")
+        await rig.house.person(.stop, in: "Kitchen")
+        #expect(try await all() == [true, true])
+    }
+
     // MARK: Selectors
 
     private func names(_ selector: String, _ house: FakeHouse) async throws -> [String] {

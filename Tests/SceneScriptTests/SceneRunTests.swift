@@ -22,6 +22,12 @@ struct SceneRig: Sendable {
             tell: { [notices] in await notices.add($0) })
     }
 
+    init(house: FakeHouse, host: SceneHost, clock: TestClock) {
+        self.clock = clock
+        self.house = house
+        self.host = host
+    }
+
     /// Runs the host as long as `body` does.
     func run(_ body: @Sendable () async throws -> Void) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -186,6 +192,46 @@ extension SceneRun {
         #expect(run.steps[0].detail == "main.yaml:7: no answer (tried 2 times)")
     }
 
+    @Test("R4 what the defaults say of retries is for each step, and blocks begin nothing anew") func blockPolicies()
+        async throws
+    {
+        let rig = SceneRig()
+        await rig.house.fails("play", RouterError(.routeUnreachable, "no answer"), times: 99)
+        let block = "- repeat: {times: 2, steps: [{parallel: [{play: a.mp3, target: [kitchen, bath]}]}]}"
+        func text(_ policy: String, _ steps: String) -> String {
+            scene(steps, head: "defaults: {on_error: \(policy)}\n", finally: block)
+        }
+        let run = try await rig.play(scene(block, head: "defaults: {on_error: {retry: {times: 2, backoff: 1s}}}\n"))
+        #expect(run.state == .failed)
+        #expect(await rig.house.calls.count == 3)
+
+        let steps = """
+            - {id: plain, pause: , target: [kitchen, bath]}
+            - {id: many, parallel: [{log: x}]}
+            - {id: round, repeat: {times: 2, steps: [{log: x}]}}
+            - {id: choice, when: {if: bath.present, then: [{log: x}]}}
+            - {id: inner, run_scene: inner.yaml}
+            - {id: stated, parallel: [{log: x}], on_error: {retry: {times: 1}}}
+            """
+        let second = MediaTime(seconds: 1)
+        for (policy, plain, blocks, last) in [
+            (
+                "{retry: {times: 2, then: continue}}", .retry(times: 2, backoff: second, then: .continue), .continue,
+                .continue
+            ),
+            ("{retry: {times: 2}}", .retry(times: 2, backoff: second, then: .stop), .stop, .continue),
+            ("{fallback: [{log: x}]}", nil, .stop, .continue), ("continue", .continue, .continue, .continue),
+        ] as [(String, SceneErrorPolicy?, SceneErrorPolicy, SceneErrorPolicy)] {
+            let (read, diagnostics) = SceneParser.parse(text(policy, steps), path: "x")
+            let policies = (read?.steps ?? []).map(\.onError)
+            try #require(policies.count == 6, "\(diagnostics)")
+            if let plain { #expect(policies[0] == plain) }
+            #expect(policies[1...4].allSatisfy { $0 == blocks }, "\(policy): \(policies)")
+            #expect(policies[5] == .retry(times: 1, backoff: second, then: .stop))
+            #expect(read?.finally.map(\.onError) == [last])
+        }
+    }
+
     @Test("R4 a step that takes too long is timed out, and what it began is cancelled") func timeouts() async throws {
         let rig = SceneRig()
         await rig.house.hangs("play")
@@ -337,5 +383,25 @@ extension SceneRun {
                 "steps[1] done",
             ])
         #expect(run.steps[0].error?.causes == ["inner.yaml:7: seek"])
+    }
+
+    @Test("R4 a snapshot is its own scene's: one inside may have the same name") func innerSnapshot() async throws {
+        let inner =
+            "version: 1\nname: I\ntargets: {here: Bath}\nsteps:\n  - snapshot: before\n  - play: x.mp3\n"
+            + "  - restore: before\n"
+        let rig = SceneRig(files: ["/scenes/inner.yaml": inner])
+        let run = try await rig.play(
+            scene(
+                """
+                - {play: a.mp3, target: kitchen}
+                - {snapshot: before, target: kitchen}
+                - {volume: 90%, target: [kitchen]}
+                - run_scene: inner.yaml
+                - restore: before
+                - {when: {if: bath.state == stopped, then: [{log: quiet}]}}
+                """))
+        #expect(run.state == .done && run.steps.last?.detail == "quiet", "\(run.steps)")
+        #expect(run.steps.filter { $0.verb == "restore" }.map(\.target) == ["Bath", "Kitchen"])
+        #expect(await rig.house.volume("Kitchen") == 50)
     }
 }

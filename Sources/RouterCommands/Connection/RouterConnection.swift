@@ -126,16 +126,20 @@ enum RouterConnection {
 
     /// A receiver that is named for one command, or a configuration of its own, is nothing that a daemon knows of.
     ///
-    /// - Parameter passesConfiguration: for what only a daemon can do or know: then `--config` does not matter.
+    /// - Parameters:
+    ///   - passesConfiguration: for what only a daemon can do or know: then `--config` does not matter.
+    ///   - passesDevices: for what has nothing to do with devices: then `--device` does not matter.
     static func side(
-        _ options: GlobalOptions, passesConfiguration: Bool = false,
+        _ options: GlobalOptions, passesConfiguration: Bool = false, passesDevices: Bool = false,
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) -> Side {
         let token = environment["ROUTER_TOKEN"].flatMap { $0.isEmpty ? nil : APIToken($0) }
         if let host = options.host, let place = try? RouterPlace(host) {
             return .daemon(RouterClient(place, token: token))
         }
-        guard options.device.isEmpty, passesConfiguration || options.config == nil else { return .here }
+        guard passesDevices || options.device.isEmpty, passesConfiguration || options.config == nil else {
+            return .here
+        }
         let place = RouterPlace.defaultSocket(environment: environment)
         guard case .socket(let path) = place, UnixSocket.listener(at: path) != nil else { return .here }
         return .daemon(RouterClient(place, token: token))

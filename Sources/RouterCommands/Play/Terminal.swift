@@ -71,11 +71,19 @@ enum Signals {
     /// The process goes on after it was stopped (Ctrl-Z), or the window has another size.
     static func redraws() -> AsyncStream<Int32> { stream([SIGCONT, SIGWINCH], after: { _ in }) }
 
+    /// Keeps a signal from ending the process before somebody reads it. From the first reader on Dispatch has a handler of
+    /// its own, which it does not put in place again for those who come later.
+    static func ignore(_ number: Int32) {
+        var now = sigaction()
+        sigaction(number, nil, &now)
+        if now.__sigaction_handler.sa_handler == nil { signal(number, SIG_IGN) }
+    }
+
     private static func stream(_ numbers: [Int32], after: @escaping @Sendable (Int32) -> Void) -> AsyncStream<Int32> {
         let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
         let sources = numbers.map { number in
             // Those that do nothing by themselves need not be ignored.
-            if number != SIGCONT, number != SIGWINCH { signal(number, SIG_IGN) }
+            if number != SIGCONT, number != SIGWINCH { ignore(number) }
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler {
                 after(number)

@@ -182,8 +182,12 @@ struct SceneCaptureCommand: AsyncParsableCommand {
     @Argument(help: "Rooms; without them, all that play.")
     var rooms: [String] = []
 
-    @Option(name: .long, help: "What the scene is called.")
+    @Option(name: .long, help: "What the scene is called, 1 to 64 characters.")
     var name = "Captured"
+
+    func validate() throws {
+        guard (1...64).contains(name.count) else { throw ValidationError("A scene's name has 1 to 64 characters.") }
+    }
 
     func run() async throws {
         try await reporting(options) {

@@ -8,10 +8,10 @@ enum SceneConnection {
     typealias Scenes = any SceneControlling & SceneScheduling
 
     static func run<Value: Sendable>(
-        _ options: GlobalOptions, discovers: Bool = true,
+        _ options: GlobalOptions, discovers: Bool = true, side: RouterConnection.Side? = nil,
         _ body: @escaping @Sendable (any RouterControlling, Scenes, _ isDaemon: Bool) async throws -> Value
     ) async throws -> Value {
-        if case .daemon(let client) = RouterConnection.side(options) {
+        if case .daemon(let client) = side ?? RouterConnection.side(options) {
             try await RouterConnection.greet(client, options)
             return try await body(client, client, true)
         }
@@ -21,6 +21,21 @@ enum SceneConnection {
                 try await body(router, $0, false)
             }
         }
+    }
+
+    /// For schedules, which a daemon that runs keeps in memory: it would write over what another process has written.
+    static func schedules<Value: Sendable>(
+        _ options: GlobalOptions, _ body: @escaping @Sendable (Scenes, _ isDaemon: Bool) async throws -> Value
+    ) async throws -> Value {
+        try await run(options, discovers: false, side: scheduleSide(options)) { _, scenes, isDaemon in
+            try await body(scenes, isDaemon)
+        }
+    }
+
+    static func scheduleSide(
+        _ options: GlobalOptions, environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> RouterConnection.Side {
+        RouterConnection.side(options, passesConfiguration: true, passesDevices: true, environment: environment)
     }
 
     /// Runs scenes in this process, and ends them in order.

@@ -1,6 +1,7 @@
 import ArgumentParser
 @preconcurrency import Dispatch
 import Foundation
+import RouteBackend
 import RouteModel
 import RouterDaemon
 import SceneScript
@@ -10,12 +11,13 @@ struct SceneRunCommand: AsyncParsableCommand {
         commandName: "run",
         abstract: "Run a scene, and tell what becomes of each step.",
         discussion: """
-            The daemon runs it where there is one, and goes on when the terminal is closed; else this command does. \
+            The daemon runs it where there is one, and goes on when the terminal is closed; else this command does, and \
+            stays while anything plays that the scene has left. \
             Ctrl-C twice cancels it: what it says under “finally” is done still, within ten seconds; once more ends \
             that too.
 
             The exit status is 0, 8 where a step failed and the scene went on, 1 where one ended it, 65 for a scene \
-            with errors, 124 where one timed out, 130 where it was cancelled.
+            with errors, 124 where one timed out, 130 where it was cancelled, or what it left playing was stopped.
 
               router scene run Samples/Scenes/party.yaml
               router scene run follow-me --set to=Kitchen
@@ -38,15 +40,52 @@ struct SceneRunCommand: AsyncParsableCommand {
     func run() async throws {
         try await reporting(options) {
             let request = try SceneFile.request(scene, set: set, options: options)
-            return try await SceneConnection.run(options) { _, scenes, isDaemon in
+            return try await SceneConnection.run(options) { router, scenes, isDaemon in
                 guard isDaemon || !detach else {
                     throw RouterError(
                         .daemonUnavailable, "without a daemon a scene runs only as long as this command",
                         hint: "Start one with “router daemon run”, or leave --detach out", scope: .command)
                 }
                 let follower = SceneFollower(options: options, isDaemon: isDaemon, scenes: scenes)
-                return detach ? try await follower.start(request) : try await follower.follow(request)
+                if detach { return try await follower.start(request) }
+                let status = try await follower.follow(request)
+                // Who cancels a scene wants it quiet.
+                if !isDaemon, status != RouterError.Code.cancelled.exitStatus {
+                    try await SceneStay(context: VerbContext(router, isDaemon: false, options: options)).run()
+                }
+                return status
             }
+        }
+    }
+}
+
+/// What a scene leaves playing in this process plays for as long as the command runs.
+struct SceneStay: Sendable {
+    let context: VerbContext
+    var interrupts: @Sendable () -> AsyncStream<Int32> = Signals.interrupts
+
+    /// Returns once nothing plays any more. Throws `cancelled` after Ctrl-C, and `timeout` when `--timeout` has passed.
+    func run() async throws {
+        guard await context.router.sessions().contains(where: \.isActive) else { return }
+        // Who reads the line may heed it at once.
+        let interrupted = interrupts()
+        context.note("It plays until this command ends; Ctrl-C stops it.")
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask {
+                while true {
+                    let playing = await context.router.sessions().filter(\.isActive)
+                    if playing.isEmpty { return }
+                    let ended = try await SessionWaiter(context: context).wait(for: .ended, in: playing)
+                    // Why it is quiet now; the status is the scene's.
+                    for error in ended.compactMap({ PlayOutcome($0).error }) { context.report.say(error) }
+                }
+            }
+            group.addTask {
+                for await _ in interrupted { throw RouterError(.cancelled, "stopped") }
+                throw CancellationError()
+            }
+            try await group.next()
         }
     }
 }
@@ -56,6 +95,12 @@ struct SceneFollower: Sendable {
     let options: GlobalOptions
     let isDaemon: Bool
     let scenes: any SceneControlling & SceneScheduling
+    var clock: any HostClock = SystemHostClock()
+    var signals: @Sendable () -> AsyncStream<Int32> = SceneSignals.all
+
+    /// How long a daemon may be away: one that is started anew does not know the run.
+    private static let patience: Int64 = 5_000_000_000
+    private static let glance: Int64 = 1_000_000_000
 
     private enum Input: Sendable {
         case update(SceneRun)
@@ -78,16 +123,35 @@ struct SceneFollower: Sendable {
                 for await update in updates where update.id == run.id { input.yield(.update(update)) }
                 input.yield(.ended)
             }
-            group.addTask { for await number in SceneSignals.all() { input.yield(.signal(number)) } }
-            // It may have ended before the first update came, and a daemon may be told of late.
+            group.addTask { for await number in signals() { input.yield(.signal(number)) } }
             group.addTask {
-                repeat {
-                    if let run = try? await scenes.sceneRun(run.id) { input.yield(.update(run)) }
-                } while (try? await Task.sleep(for: .seconds(1))) != nil
+                await look(at: run.id, input)
+                input.yield(.ended)
             }
             defer { group.cancelAll() }
             return try await follow(run, inputs)
         }
+    }
+
+    /// It may have ended before the first update came, and a daemon may be told of late. Returns once nobody knows of the
+    /// run any more, or answers.
+    private func look(at id: String, _ input: AsyncStream<Input>.Continuation) async {
+        var silent: Int64?
+        repeat {
+            do {
+                input.yield(.update(try await scenes.sceneRun(id)))
+                silent = nil
+            } catch let error as RouterError where error.code == .routeNotFound {
+                return
+            } catch let error as RouterError where error.code == .daemonUnavailable {
+                let since = silent ?? clock.now()
+                if clock.now() - since >= Self.patience { return }
+                silent = since
+            } catch {
+                // It answers, if not with the run.
+                silent = nil
+            }
+        } while (try? await clock.sleep(nanoseconds: Self.glance)) != nil
     }
 
     private func follow(_ run: SceneRun, _ inputs: AsyncStream<Input>) async throws -> Int32 {
@@ -188,7 +252,7 @@ enum SceneSignals {
         let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
         let queue = DispatchQueue(label: "router.scene.signals")
         let sources = [SIGINT, SIGTERM, SIGHUP].map { number in
-            signal(number, SIG_IGN)
+            Signals.ignore(number)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             var count: UInt = 0
             source.setEventHandler {

@@ -28,9 +28,7 @@ struct ScheduleListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await reporting(options) {
-            let schedules = try await SceneConnection.run(options, discovers: false) { _, scenes, _ in
-                try await scenes.schedules()
-            }
+            let schedules = try await SceneConnection.schedules(options) { scenes, _ in try await scenes.schedules() }
             if schedules.isEmpty, options.speaks {
                 options.console.err("No schedules. “router schedule add” makes one.")
             }
@@ -108,7 +106,7 @@ struct ScheduleAddCommand: AsyncParsableCommand {
         try await reporting(options) {
             let request = try SceneFile.request(scene, set: set, options: options)
             let schedule = SceneSchedule(id: id, trigger: try trigger(), scene: request, enabled: !disabled)
-            try await SceneConnection.run(options, discovers: false) { _, scenes, isDaemon in
+            try await SceneConnection.schedules(options) { scenes, isDaemon in
                 try await scenes.saveSchedule(schedule)
                 try options.show(
                     schedule, "“\(schedule.id)” runs \(schedule.trigger.words)", on: options.console)
@@ -131,9 +129,7 @@ struct ScheduleRemoveCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await reporting(options) {
-            try await SceneConnection.run(options, discovers: false) { _, scenes, _ in
-                try await scenes.removeSchedule(id)
-            }
+            try await SceneConnection.schedules(options) { scenes, _ in try await scenes.removeSchedule(id) }
             try options.show(Change(.removed, .schedule, id), "Removed the schedule \(id)", on: options.console)
             return 0
         }

@@ -117,7 +117,12 @@ public enum RouterService {
         // every second of its life.
         let hub = EventHub(limits: options.limits, base: Int(started * 1000), logger: logger, now: now)
         let desk = WorkDesk(limit: options.limits.pendingWork)
-        let parts = make(router) { await hub.take(.notice($0)) }
+        // Who reads no events then finds it in the log.
+        let tell: @Sendable (Notice) async -> Void = { notice in
+            logger.log(level: notice.severity == .info ? .notice : .warning, "\(notice.message)")
+            await hub.take(.notice(notice))
+        }
+        let parts = make(router, tell)
         let handlers = APIHandlers(
             router: router, scenes: parts.scenes, hub: hub, desk: desk, meter: ServiceMeter(), logs: logs,
             paths: PathRules(roots: options.roots), started: started, places: places)
@@ -141,10 +146,7 @@ public enum RouterService {
                 }
             }
             if options.rejoins {
-                let recovery = SessionRecovery(router: router, clock: clock) { notice in
-                    logger.log(level: notice.severity == .info ? .notice : .warning, "\(notice.message)")
-                    await hub.take(.notice(notice))
-                }
+                let recovery = SessionRecovery(router: router, clock: clock, tell: tell)
                 group.addTask { await recovery.run() }
             }
             let server = try await HTTPServer.start(sockets, responder, options.limits, logger)

@@ -18,7 +18,7 @@ struct ServiceParts: Sendable {
         @Sendable (_ router: any RouterControlling, _ tell: @escaping @Sendable (Notice) async -> Void) ->
         ServiceParts
 
-    /// Those of a daemon. `tell` reaches every reader of events.
+    /// Those of a daemon. `tell` reaches every reader of events, and the log.
     static func all(_ setup: RouterSetup, _ composition: RouterComposition) -> Make {
         { router, tell in
             let schedules = setup.storePath.map { FileScheduleStore(besideStore: $0) }

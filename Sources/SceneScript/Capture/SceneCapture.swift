@@ -21,7 +21,7 @@ public enum SceneCapture {
                 rooms.isEmpty ? "nothing is playing" : "nothing plays in \(rooms.joined(separator: ", "))",
                 hint: "Start something with “router play”, and capture it then", scope: .session)
         }
-        let text = text(of: sessions, name: name)
+        let text = text(of: sessions, name: name, twins: house.twins)
         // What could not be run again is of no use.
         guard SceneParser.parse(text, path: "\(name).yaml").scene != nil else { throw tooMuch(sessions) }
         return text
@@ -37,19 +37,25 @@ public enum SceneCapture {
             scope: .session)
     }
 
-    static func text(of sessions: [SessionSnapshot], name: String) -> String {
+    /// - Parameter twins: devices that share their names with others, and go by their ids.
+    static func text(of sessions: [SessionSnapshot], name: String, twins: Set<RouteID> = []) -> String {
         var names = CaptureNames()
         var steps: [String] = []
-        for session in sessions { steps += self.steps(of: session, &names) }
+        for session in sessions { steps += self.steps(of: session, twins, &names) }
         var lines = ["version: 1", "name: \(quoted(String(name.prefix(64))))", "targets:"]
         for (target, room) in names.all { lines.append("  \(target): \(quoted(room))") }
         return (lines + ["steps:"] + steps).joined(separator: "\n") + "\n"
     }
 
-    private static func steps(of session: SessionSnapshot, _ names: inout CaptureNames) -> [String] {
+    private static func steps(
+        of session: SessionSnapshot, _ twins: Set<RouteID>, _ names: inout CaptureNames
+    ) -> [String] {
+        func room(_ member: SessionMember) -> String {
+            twins.contains(member.route) ? member.route.rawValue : member.roomName
+        }
         let members = session.members.filter { $0.connection != .ended && $0.connection != .failed }
         var rooms: [String] = []
-        for member in members where !rooms.contains(member.roomName) { rooms.append(member.roomName) }
+        for member in members where !rooms.contains(room(member)) { rooms.append(room(member)) }
         let targets = rooms.map { names.target(of: $0) }
         let list = "[\(targets.joined(separator: ", "))]"
         var media: [String] = []
@@ -68,8 +74,8 @@ public enum SceneCapture {
         }
         if session.queue.repeatMode != .off { lines.append("      repeat: \(session.queue.repeatMode.rawValue)") }
         lines.append("    target: \(list)")
-        for (room, target) in zip(rooms, targets) {
-            let volumes = members.filter { $0.roomName == room && $0.volumeHandling == .adjustable }
+        for (selector, target) in zip(rooms, targets) {
+            let volumes = members.filter { room($0) == selector && $0.volumeHandling == .adjustable }
                 .compactMap(\.volume)
             // A scene sets all devices of a room alike: as its loudest is.
             guard let level = volumes.map(\.level).max() else { continue }

@@ -102,6 +102,11 @@ private struct SceneVisit {
                 let resolution = try house.resolve(target)
                 place.resolved[target.name] = resolution
                 switch resolution {
+                case .places(let found) where !found.missing.isEmpty:
+                    tell(
+                        .warning, "absent", "\(SceneHouse.words(absent: found.missing)); its steps leave that out",
+                        place,
+                        target.span, help: "switch it on, or give the target “optional: true”")
                 case .places: break
                 case .absent(let why):
                     tell(.warning, "absent", "\(why); its steps would be skipped", place, target.span, help: nil)
@@ -154,7 +159,7 @@ private struct SceneVisit {
 
     private func places(_ step: SceneStep, _ place: Place) -> [SceneHouse.Place] {
         step.targets.flatMap { name -> [SceneHouse.Place] in
-            if case .places(let places, _) = place.resolved[name] { places } else { [] }
+            if case .places(let found) = place.resolved[name] { found.places } else { [] }
         }
     }
 
@@ -167,7 +172,7 @@ private struct SceneVisit {
         default: break
         }
         for name in names {
-            if case .places(let places, _) = place.resolved[name] { rooms.formUnion(places.map(\.name)) }
+            if case .places(let found) = place.resolved[name] { rooms.formUnion(found.places.map(\.name)) }
         }
     }
 

@@ -48,7 +48,7 @@ extension SceneDocumentParser {
         let inherited = targets ?? outer
         guard let read = self.verb(verb, place, target: inherited) else { return nil }
         let timeout = fields["timeout"].flatMap { reader.duration($0, "“timeout”") }
-        let onError = fields["on_error"].map { policy($0, place, target: inherited) ?? .stop } ?? self.policy
+        let onError = fields["on_error"].map { policy($0, place, target: inherited) ?? .stop } ?? usualPolicy(of: read)
         if let note = fields["note"] { _ = reader.text(note, "“note”") }
         return SceneStep(
             id: id ?? place, verb: read, span: verb.span,
@@ -89,6 +89,18 @@ extension SceneDocumentParser {
             return own
         default:
             return own ?? timeout ?? Self.usualTimeout
+        }
+    }
+
+    /// What the defaults say for a step. Steps inside a block try again for themselves: the block does not begin anew.
+    private func usualPolicy(of verb: SceneVerb) -> SceneErrorPolicy {
+        switch (verb, policy) {
+        case (.parallel, .retry(_, _, let then)), (.repeat, .retry(_, _, let then)), (.when, .retry(_, _, let then)),
+            (.runScene, .retry(_, _, let then)):
+            then
+        case (.parallel, .fallback), (.repeat, .fallback), (.when, .fallback), (.runScene, .fallback):
+            isLast ? .continue : .stop
+        default: policy
         }
     }
 

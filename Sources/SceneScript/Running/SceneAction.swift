@@ -13,7 +13,8 @@ struct SceneAction: Sendable {
 
     func perform() async throws -> Outcome {
         let house = try await SceneHouse.look(router)
-        var (places, absent) = try self.places(step.targets, in: house)
+        let found = try self.places(step.targets, in: house)
+        var (places, absent) = (found.places, found.absent)
         guard !places.isEmpty else {
             return Outcome(result: .skipped, detail: absent.joined(separator: "; "))
         }
@@ -25,7 +26,8 @@ struct SceneAction: Sendable {
             places.removeAll { $0 == place }
         }
         if places.isEmpty { return Outcome(result: .superseded, detail: overruled) }
-        let touched = places.map(\.name) + (try others(in: house)).map(\.name)
+        let others = try self.places(step.verb.otherTargets, in: house)
+        let touched = (places + others.places).map(\.name)
         await runner.lease.hold(touched)
         await runner.lease.began(on: touched)
         var outcome: Outcome
@@ -36,31 +38,31 @@ struct SceneAction: Sendable {
             throw error
         }
         await runner.lease.done(on: touched, sessions: await router.sessions())
+        if found.isLacking || others.isLacking { await runner.recorder.noteFailure() }
         if let overruled { absent.append("elsewhere, \(overruled)") }
         if !absent.isEmpty { outcome.detail = ([outcome.detail].compactMap { $0 } + absent).joined(separator: "; ") }
         return outcome
     }
 
-    /// Rooms of these targets, and why optional ones have none.
+    /// Rooms of these targets, why others are not among them, and whether one is lacking that the scene wants.
     private func places(
         _ names: [String], in house: SceneHouse
-    ) throws -> (places: [SceneHouse.Place], absent: [String]) {
+    ) throws -> (places: [SceneHouse.Place], absent: [String], isLacking: Bool) {
         var places: [SceneHouse.Place] = []
         var absent: [String] = []
+        var isLacking = false
         for name in names {
             guard let target = scope.scene.target(name) else { continue }
             switch try house.resolve(target) {
-            case .places(let found, let usedFallback):
-                for place in found where !places.contains(place) { places.append(place) }
-                if usedFallback { absent.append("\(found.map(\.name).joined(separator: ", ")) in place of \(name)") }
+            case .places(let found):
+                for place in found.places where !places.contains(place) { places.append(place) }
+                if found.usedFallback { absent.append("\(Self.names(found.places)) in place of \(name)") }
+                if !found.absent.isEmpty { absent.append(SceneHouse.words(absent: found.absent)) }
+                isLacking = isLacking || !found.missing.isEmpty
             case .absent(let why): absent.append(why)
             }
         }
-        return (places, absent)
-    }
-
-    private func others(in house: SceneHouse) throws -> [SceneHouse.Place] {
-        try places(step.verb.otherTargets, in: house).places
+        return (places, absent, isLacking)
     }
 
     private func act(on places: [SceneHouse.Place], _ house: SceneHouse) async throws -> Outcome {
@@ -68,7 +70,7 @@ struct SceneAction: Sendable {
         case .play(let play): return try await self.play(play, places)
         case .announce(let announcement): return try await announce(announcement, places)
         case .snapshot(let name):
-            await runner.recorder.keep(SceneSnapshot(house, places: places), as: name)
+            await runner.recorder.keep(SceneSnapshot(house, places: places), as: scope.prefix + name)
             return Outcome()
         case .pause, .stop:
             let sessions = house.sessions(in: places)
@@ -168,8 +170,10 @@ struct SceneAction: Sendable {
     private func faded(to level: VolumePosition, _ rooms: [String], _ session: SessionID) async throws -> Outcome {
         for _ in 0..<8 {
             let members = await router.sessions().first { $0.id == session }?.members ?? []
-            let volumes = members.filter { rooms.contains($0.roomName) || rooms.contains($0.name) }
-                .compactMap(\.volume?.level)
+            let volumes = members.filter { member in
+                [member.roomName, member.name, member.route.rawValue].contains { rooms.contains($0) }
+            }
+            .compactMap(\.volume?.level)
             // A device rounds, and a quieter limit or trim of a room is its own.
             if let loudest = volumes.max(), abs(loudest.value - level.value) <= 0.02 { return Outcome() }
             try await runner.clock.sleep(seconds: 0.25)
@@ -213,9 +217,9 @@ struct SceneAction: Sendable {
 
     private func play(_ play: ScenePlay, _ places: [SceneHouse.Place]) async throws -> Outcome {
         let request = PlayRequest(
-            what: paths(play.media), rooms: places.map(\.name), via: play.via, volume: play.volume, start: play.start,
-            workingDirectory: scope.workingDirectory, repeatMode: play.repeatMode, shuffle: play.shuffle,
-            context: play.context, savedQueue: play.savedQueue)
+            what: paths(play.media), rooms: places.map(\.selector), via: play.via, volume: play.volume,
+            start: play.start, workingDirectory: scope.workingDirectory, repeatMode: play.repeatMode,
+            shuffle: play.shuffle, context: play.context, savedQueue: play.savedQueue)
         let session = try await ScenePlaying(router: router).play(request, from: play.item - 1)
         let failed = session.members.compactMap { member in member.error.map { "\(member.name): \($0.message)" } }
         if !failed.isEmpty { await runner.recorder.noteFailure() }
@@ -225,7 +229,7 @@ struct SceneAction: Sendable {
     private func announce(_ announcement: SceneAnnouncement, _ places: [SceneHouse.Place]) async throws -> Outcome {
         let report = try await router.announce(
             AnnounceRequest(
-                what: paths([announcement.media])[0], rooms: places.map(\.name), volume: announcement.volume,
+                what: paths([announcement.media])[0], rooms: places.map(\.selector), volume: announcement.volume,
                 priority: announcement.priority, deadline: announcement.deadline,
                 workingDirectory: scope.workingDirectory))
         let silent = report.rooms.filter { !$0.said }
@@ -245,16 +249,16 @@ struct SceneAction: Sendable {
     ) async throws -> Outcome {
         var details: [String] = []
         if !join.isEmpty {
-            let (rooms, absent) = try places(join, in: house)
+            let (rooms, absent, _) = try places(join, in: house)
             details += absent
-            let missing = rooms.filter { !SceneHouse.plays(session, in: $0) }.map(\.name)
+            let missing = rooms.filter { !SceneHouse.plays(session, in: $0) }
             if !missing.isEmpty {
-                let joined = try await router.join(session: session.id, rooms: missing)
+                let joined = try await router.join(session: session.id, rooms: missing.map(\.selector))
                 details += await failures(in: joined, of: missing)
             }
         }
         if !leave.isEmpty {
-            let (rooms, absent) = try places(leave, in: house)
+            let (rooms, absent, _) = try places(leave, in: house)
             details += absent
             let names = SceneHouse.members(of: session, in: rooms).names
             if !names.isEmpty { _ = try await router.leave(session: session.id, rooms: names) }
@@ -265,22 +269,22 @@ struct SceneAction: Sendable {
     private func transfer(
         _ kind: TransferRequest.Kind, _ to: [String], _ session: SessionSnapshot, _ house: SceneHouse
     ) async throws -> Outcome {
-        let (rooms, absent) = try places(to, in: house)
+        let (rooms, absent, _) = try places(to, in: house)
         guard !rooms.isEmpty else { return Outcome(result: .skipped, detail: absent.joined(separator: "; ")) }
-        if kind == .move, Set(SceneHouse.members(of: session, in: rooms).names) == Set(rooms.map(\.name)),
+        if kind == .move, Set(SceneHouse.members(of: session, in: rooms).names) == Set(rooms.map(\.selector)),
             SceneHouse.members(of: session, in: rooms).all
         {
-            return Outcome(result: .skipped, detail: "it plays there already")
+            return Outcome(result: .skipped, detail: (["it plays there already"] + absent).joined(separator: "; "))
         }
         let result = try await router.transfer(
-            TransferRequest(kind, session: session.id, rooms: rooms.map(\.name)))
-        let details = result.losses + (await failures(in: result.session, of: rooms.map(\.name)))
+            TransferRequest(kind, session: session.id, rooms: rooms.map(\.selector)))
+        let details = absent + result.losses + (await failures(in: result.session, of: rooms))
         return Outcome(detail: details.isEmpty ? result.title : details.joined(separator: "; "))
     }
 
     /// What went wrong in these rooms, in words: then the scene is done in part only.
-    private func failures(in session: SessionSnapshot, of rooms: [String]) async -> [String] {
-        let failed = session.members.filter { rooms.contains($0.roomName) || rooms.contains($0.name) }
+    private func failures(in session: SessionSnapshot, of rooms: [SceneHouse.Place]) async -> [String] {
+        let failed = session.members.filter { member in rooms.contains { SceneHouse.isIn($0, member) } }
             .compactMap { member in member.error.map { "\(member.name): \($0.message)" } }
         if !failed.isEmpty { await runner.recorder.noteFailure() }
         return failed

@@ -6,6 +6,16 @@ struct SceneHouse: Sendable {
     var groups: [RoomGroup]
     var routes: [Route]
     var sessions: [SessionSnapshot]
+    /// Devices that are rooms by their own names, and share those with others: only their ids tell them apart.
+    let twins: Set<RouteID>
+
+    init(rooms: [Room], groups: [RoomGroup], routes: [Route], sessions: [SessionSnapshot]) {
+        self.rooms = rooms
+        self.groups = groups
+        self.routes = routes
+        self.sessions = sessions
+        twins = Self.twins(rooms)
+    }
 
     static func look(_ router: any RouterControlling, settle: Bool = false) async throws -> SceneHouse {
         let rooms = try await router.rooms(settle: settle)
@@ -18,6 +28,8 @@ struct SceneHouse: Sendable {
     /// A room and whether it can be played to just now.
     struct Place: Sendable, Hashable {
         var name: String
+        /// What the router finds it by: its name, or the id of its device where another one has that name too.
+        var selector: String
         var routes: [RouteID]
         var isThere: Bool { !routes.isEmpty }
     }
@@ -28,9 +40,7 @@ struct SceneHouse: Sendable {
     func places(_ selector: String) throws -> [Place] {
         if selector.hasPrefix("@") { return try several(selector) }
         let key = selector.lowercased()
-        let named = rooms.filter { room in
-            room.name.lowercased() == key || room.aliases.contains { $0.lowercased() == key }
-        }
+        let named = rooms.filter { Self.isCalled($0, by: key) }
         // A room that a person made goes before a device; two devices of one name are told apart by id only.
         let made = named.first { $0.configured || $0.stored == true }
         if made == nil, named.count > 1 {
@@ -44,7 +54,15 @@ struct SceneHouse: Sendable {
         if let route = devices.first {
             // A device is its own room, or part of one.
             let own = rooms.first { !$0.configured && $0.stored != true && $0.routes == [route.id] }
-            return [own.map(place) ?? Place(name: route.name, routes: route.presence == .gone ? [] : [route.id])]
+            if let own { return [place(own)] }
+            let isOnly =
+                !rooms.contains { Self.isCalled($0, by: route.name) }
+                && routes.count { $0.name.lowercased() == route.name.lowercased() } == 1
+            return [
+                Place(
+                    name: route.name, selector: isOnly ? route.name : route.id.rawValue,
+                    routes: route.presence == .gone ? [] : [route.id])
+            ]
         }
         let near = rooms.filter { room in
             room.name.lowercased().hasPrefix(key) || room.aliases.contains { $0.lowercased().hasPrefix(key) }
@@ -58,6 +76,11 @@ struct SceneHouse: Sendable {
             .routeNotFound, "there is no room or device called “\(selector)”",
             hint: meant.first.map { "Did you mean “\($0)”?" } ?? "Run “router rooms list” to see what there is",
             scope: .route, candidates: meant.isEmpty ? Array(names.prefix(10)) : meant)
+    }
+
+    private static func isCalled(_ room: Room, by name: String) -> Bool {
+        let key = name.lowercased()
+        return room.name.lowercased() == key || room.aliases.contains { $0.lowercased() == key }
     }
 
     private static func isCalled(_ route: Route, _ key: String) -> Bool {
@@ -103,14 +126,41 @@ struct SceneHouse: Sendable {
 
     private func place(_ room: Room) -> Place {
         let gone = Set(routes.filter { $0.presence == .gone }.map(\.id))
-        return Place(name: room.name, routes: room.routes.filter { !gone.contains($0) })
+        let twin = room.routes.first { twins.contains($0) }
+        return Place(
+            name: room.name, selector: twin?.rawValue ?? room.name, routes: room.routes.filter { !gone.contains($0) })
+    }
+
+    private static func twins(_ rooms: [Room]) -> Set<RouteID> {
+        let counts = Dictionary(
+            rooms.flatMap { room in Set(([room.name] + room.aliases).map { $0.lowercased() }).map { ($0, 1) } },
+            uniquingKeysWith: +)
+        return rooms.reduce(into: []) { result, room in
+            guard !room.configured, room.stored != true, counts[room.name.lowercased()] ?? 0 > 1 else { return }
+            result.formUnion(room.routes)
+        }
     }
 
     /// What a target stands for now.
     enum Resolution: Sendable {
-        case places([Place], usedFallback: Bool)
+        case places(Found)
         /// It is optional, and not there: why.
         case absent(String)
+    }
+
+    /// The rooms of a target that are there.
+    struct Found: Sendable {
+        var places: [Place]
+        var usedFallback = false
+        /// Names of those that are not there just now.
+        var absent: [String] = []
+        /// Of these, the ones that the scene names and cannot do without.
+        var missing: [String] = []
+    }
+
+    /// What is said of rooms that are not there.
+    static func words(absent names: [String]) -> String {
+        "\(names.joined(separator: ", ")) \(names.count > 1 ? "are" : "is") not there just now"
     }
 
     /// The rooms of a target, or those in its place. Rooms that are not there are left out where others are.
@@ -118,16 +168,21 @@ struct SceneHouse: Sendable {
         var failure: RouterError?
         for (selectors, isFallback) in [(target.rooms, false), (target.fallback, true)] where !selectors.isEmpty {
             do {
-                let found = unique(try selectors.flatMap { try places($0) })
+                let named = try selectors.map { (isNamed: !$0.hasPrefix("@"), places: try places($0)) }
+                let found = unique(named.flatMap { $0.places })
                 let there = found.filter(\.isThere)
+                let absent = found.filter { !$0.isThere }
                 if there.isEmpty {
-                    let names = found.filter { !$0.isThere }.map(\.name).joined(separator: ", ")
                     failure = RouterError(
-                        .routeNotFound, "\(names.isEmpty ? "nothing" : names) is not there just now",
+                        .routeNotFound, Self.words(absent: absent.isEmpty ? ["nothing"] : absent.map(\.name)),
                         hint: "Switch it on, or give the target a fallback or “optional: true”", scope: .route)
                     continue
                 }
-                return .places(there, usedFallback: isFallback)
+                let wanted = target.optional ? [] : named.filter { $0.isNamed }.flatMap { $0.places }
+                return .places(
+                    Found(
+                        places: there, usedFallback: isFallback, absent: absent.map(\.name),
+                        missing: absent.filter(wanted.contains).map(\.name)))
             } catch let error as RouterError {
                 failure = failure ?? error
             }
@@ -139,14 +194,19 @@ struct SceneHouse: Sendable {
 
     private func unique(_ places: [Place]) -> [Place] {
         var seen: Set<String> = []
-        return places.filter { seen.insert($0.name).inserted }
+        return places.filter { seen.insert($0.selector).inserted }
     }
 
     // MARK: Sessions
 
     static func isMember(_ member: SessionMember, of place: Place) -> Bool {
         guard member.connection != .ended, member.connection != .failed else { return false }
-        return member.roomName == place.name || place.routes.contains(member.route)
+        return isIn(place, member)
+    }
+
+    /// Whether a member, also one that has failed, is in a room. A name that several have says nothing of that.
+    static func isIn(_ place: Place, _ member: SessionMember) -> Bool {
+        place.routes.contains(member.route) || place.selector == place.name && member.roomName == place.name
     }
 
     /// Sessions that are in any of these rooms, in the rooms' order.
@@ -163,7 +223,8 @@ struct SceneHouse: Sendable {
     }
 
     /// What the members of a session that are in these rooms are called, and whether these are all that it has. A room
-    /// of several devices is called by its own name, unless only some of them are meant.
+    /// of several devices is called by its own name, unless only some of them are meant; one that shares its name with
+    /// others by its id.
     static func members(
         of session: SessionSnapshot, in places: [Place]
     ) -> (names: [String], all: Bool) {
@@ -173,7 +234,8 @@ struct SceneHouse: Sendable {
         var names: [String] = []
         for member in inside {
             let isWhole = living.allSatisfy { $0.roomName != member.roomName || meant.contains($0.route) }
-            let name = isWhole ? member.roomName : member.name
+            let shared = places.first { $0.selector != $0.name && isMember(member, of: $0) }
+            let name = shared?.selector ?? (isWhole ? member.roomName : member.name)
             if !names.contains(name) { names.append(name) }
         }
         return (names, inside.count == living.count)
@@ -182,9 +244,11 @@ struct SceneHouse: Sendable {
     // MARK: Conditions
 
     /// Whether a comparison holds; nil where it cannot be told, as a volume where nothing plays.
+    ///
+    /// - Parameter before: the sessions when the waiting for it began.
     func holds(
         _ comparison: SceneComparison, targets: [String: [Place]], time: (minutes: Int, day: Int),
-        itemsBefore: [SessionID: ItemID?] = [:]
+        before: [SessionSnapshot] = []
     ) -> Bool? {
         if let known = comparison.holds(minutes: time.minutes, day: time.day) { return known }
         guard case .target(let name, let field) = comparison.subject else { return nil }
@@ -196,7 +260,8 @@ struct SceneHouse: Sendable {
         var result: Bool? = true
         for place in places {
             let session = sessions.first { Self.plays($0, in: place) }
-            guard let one = Self.holds(comparison, field, place, session, itemsBefore) else {
+            let first = before.first { Self.plays($0, in: place) }
+            guard let one = Self.holds(comparison, field, place, session, before: first) else {
                 result = nil
                 continue
             }
@@ -207,7 +272,7 @@ struct SceneHouse: Sendable {
 
     private static func holds(
         _ comparison: SceneComparison, _ field: SceneComparison.Field, _ place: Place, _ session: SessionSnapshot?,
-        _ itemsBefore: [SessionID: ItemID?]
+        before: SessionSnapshot?
     ) -> Bool? {
         let equal = comparison.comparison == .equal
         switch (field, comparison.value) {
@@ -217,9 +282,9 @@ struct SceneHouse: Sendable {
             return member?.volume.map { ($0.muted == wanted) == equal }
         case (.item, .text(let title)):
             if comparison.comparison == .changes {
-                guard let session else { return !itemsBefore.isEmpty }
-                guard let before = itemsBefore[session.id] else { return true }
-                return before != session.queue.current
+                // That nothing plays any more is a change too; that nothing ever did is none.
+                guard let session else { return before != nil }
+                return before?.queue.current != session.queue.current
             }
             return (session?.currentItem?.title == title) == equal
         case (_, .number(let wanted)):

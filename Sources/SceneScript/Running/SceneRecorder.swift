@@ -5,6 +5,7 @@ actor SceneRecorder {
     private(set) var run: SceneRun
     /// A step failed, and the scene went on.
     private(set) var hasFailures = false
+    /// By name, after what stands before the ids of its scene's steps: scenes inside others have names of their own.
     private var snapshots: [String: SceneSnapshot] = [:]
     private var places: [String: Int] = [:]
     private var began: [String: Int64] = [:]

@@ -144,7 +144,7 @@ struct SceneRunner: Sendable {
             return Outcome(detail: holds ? "it holds" : "it does not hold")
         case .waitFor(let condition): return try await wait(for: condition, scope)
         case .runScene(let path, let values): return try await call(path, values, id, scope)
-        case .restore(let name): return try await restore(name, id)
+        case .restore(let name): return try await restore(name, id, scope)
         default: return try await SceneAction(runner: self, scope: scope, step: step, id: id).perform()
         }
     }
@@ -239,8 +239,8 @@ struct SceneRunner: Sendable {
         }
     }
 
-    private func restore(_ name: String, _ id: String) async throws -> Outcome {
-        guard let snapshot = await recorder.snapshot(name) else {
+    private func restore(_ name: String, _ id: String, _ scope: Scope) async throws -> Outcome {
+        guard let snapshot = await recorder.snapshot(scope.prefix + name) else {
             return Outcome(result: .skipped, detail: "the snapshot “\(name)” was not taken")
         }
         let rooms = snapshot.places.map(\.name)
@@ -261,7 +261,7 @@ struct SceneRunner: Sendable {
     // MARK: Conditions
 
     func holds(
-        _ condition: SceneCondition, _ scope: Scope, itemsBefore: [SessionID: ItemID?] = [:]
+        _ condition: SceneCondition, _ scope: Scope, before: [SessionSnapshot] = []
     ) async throws -> Bool {
         let time = clock.localTime()
         // The time of day alone needs nobody to be asked.
@@ -273,10 +273,10 @@ struct SceneRunner: Sendable {
         for name in condition.targets {
             guard let target = scope.scene.target(name) else { continue }
             // One that is not there is in no state, and not present.
-            if case .places(let places, _)? = try? house.resolve(target) { targets[name] = places }
+            if case .places(let found)? = try? house.resolve(target) { targets[name] = found.places }
         }
         return condition.evaluate {
-            house.holds($0, targets: targets, time: time, itemsBefore: itemsBefore)
+            house.holds($0, targets: targets, time: time, before: before)
         } ?? false
     }
 
@@ -284,8 +284,7 @@ struct SceneRunner: Sendable {
     private static let glance: Int64 = 500_000_000
 
     private func wait(for condition: SceneCondition, _ scope: Scope) async throws -> Outcome {
-        let before = Dictionary(
-            await router.sessions().map { ($0.id, $0.queue.current) }, uniquingKeysWith: { first, _ in first })
+        let before = await router.sessions()
         let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let events = await router.events()
         return try await withThrowingTaskGroup(of: Void.self) { group in
@@ -297,8 +296,8 @@ struct SceneRunner: Sendable {
                 }
             }
             defer { group.cancelAll() }
-            if try await holds(condition, scope, itemsBefore: before) { return Outcome() }
-            for await _ in signals where try await holds(condition, scope, itemsBefore: before) { return Outcome() }
+            if try await holds(condition, scope, before: before) { return Outcome() }
+            for await _ in signals where try await holds(condition, scope, before: before) { return Outcome() }
             throw CancellationError()
         }
     }

@@ -6,10 +6,18 @@ import RouteModel
 struct SceneSnapshot: Sendable {
     var places: [SceneHouse.Place]
     var sessions: [SessionSnapshot]
+    /// Devices that share their names with others.
+    private let twins: Set<RouteID>
 
     init(_ house: SceneHouse, places: [SceneHouse.Place]) {
         self.places = places
+        twins = house.twins
         sessions = house.sessions(in: places)
+    }
+
+    /// What the router finds a member by: its room, or it alone.
+    func selector(_ member: SessionMember, alone: Bool = false) -> String {
+        twins.contains(member.route) ? member.route.rawValue : alone ? member.name : member.roomName
     }
 }
 
@@ -83,37 +91,43 @@ struct SceneRestoring: Sendable {
         SceneHouse.state(session) != .stopped && session.queue.current != nil
     }
 
-    private static func names(_ session: SessionSnapshot) -> [String] {
+    private func selectors(_ session: SessionSnapshot) -> [String] {
+        Self.names(session) { snapshot.selector($0) }
+    }
+
+    private static func names(_ session: SessionSnapshot, _ name: (SessionMember) -> String) -> [String] {
         var names: [String] = []
         for member in session.members where member.connection != .ended && member.connection != .failed {
-            if !names.contains(member.roomName) { names.append(member.roomName) }
+            if !names.contains(name(member)) { names.append(name(member)) }
         }
         return names
     }
 
-    private static func words(_ session: SessionSnapshot) -> String { names(session).joined(separator: ", ") }
+    private static func words(_ session: SessionSnapshot) -> String {
+        names(session, \.roomName).joined(separator: ", ")
+    }
 
     // MARK: Membership
 
     private func restoreMembership(_ progress: inout Progress) async throws {
         for before in snapshot.sessions {
             guard let now = await living(before.id) else { continue }
-            let missing = Self.names(before).filter { !Self.names(now).contains($0) }
+            let missing = selectors(before).filter { !selectors(now).contains($0) }
             guard !missing.isEmpty else { continue }
             try await attempt("that \(missing.joined(separator: ", ")) plays along", &progress) { _ in
                 _ = try await router.join(session: before.id, rooms: missing)
             }
         }
         // What plays where nothing played goes. A session that is to be played anew takes its rooms itself.
-        let wanted = Set(snapshot.sessions.filter(Self.hadContent).flatMap(Self.names))
+        let wanted = Set(snapshot.sessions.filter(Self.hadContent).flatMap(selectors))
         for now in await router.sessions() {
-            let original = snapshot.sessions.first { $0.id == now.id }.map(Self.names)
+            let original = snapshot.sessions.first { $0.id == now.id }.map(selectors)
             // Whoever has joined since goes, wherever that is; of what began since, only these rooms do.
-            let names = original == nil ? SceneHouse.members(of: now, in: snapshot.places).names : Self.names(now)
+            let names = original == nil ? SceneHouse.members(of: now, in: snapshot.places).names : selectors(now)
             let strangers = names.filter { original?.contains($0) != true && !wanted.contains($0) }
             guard !strangers.isEmpty else { continue }
             try await attempt("that nothing plays in \(strangers.joined(separator: ", "))", &progress) { _ in
-                if strangers.count == Self.names(now).count {
+                if strangers.count == selectors(now).count {
                     try await router.end(session: now.id, reason: .stop)
                 } else {
                     _ = try await router.leave(session: now.id, rooms: strangers)
@@ -164,7 +178,7 @@ struct SceneRestoring: Sendable {
         let rate = before.anchor.map(\.rate).flatMap { $0 > 0 ? $0 : nil } ?? 1
         let session = try await ScenePlaying(router: router).play(
             PlayRequest(
-                what: sources, rooms: Self.names(before), start: position ?? .zero, subtitles: current?.subtitles,
+                what: sources, rooms: selectors(before), start: position ?? .zero, subtitles: current?.subtitles,
                 rate: rate, repeatMode: before.queue.repeatMode, failurePolicy: before.queue.failurePolicy,
                 externalPlayback: current?.externalPlayback, descriptions: descriptions), from: index)
         try await restoreItems(before.queue, in: session, losses: &losses)
@@ -228,8 +242,9 @@ struct SceneRestoring: Sendable {
             guard let volume = member.volume else { continue }
             // Each device of a room has a loudness of its own.
             try await attempt("the volume of \(member.name)", &progress) { _ in
-                try await perform(.setVolume(volume.level, room: member.name), id)
-                if volume.muted { try await perform(.mute(true, room: member.name), id) }
+                let name = snapshot.selector(member, alone: true)
+                try await perform(.setVolume(volume.level, room: name), id)
+                if volume.muted { try await perform(.mute(true, room: name), id) }
             }
         }
     }

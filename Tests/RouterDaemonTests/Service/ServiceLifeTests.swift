@@ -29,6 +29,32 @@ struct ServiceLifeTests {
         #expect(access(path, F_OK) != 0, "nothing is left behind")
     }
 
+    @Test("R4 what schedules and the like tell is in the log too: nobody may be reading events then")
+    func told() async throws {
+        var house = try ServiceHouse()
+        house.parts = { _, tell in
+            ServiceParts(jobs: [
+                {
+                    await tell(Notice(.warning, "the schedule was missed"))
+                    await tell(Notice(.error, "the scene did not begin"))
+                    await tell(Notice(.info, "somebody said this"))
+                }
+            ])
+        }
+        let logs = house.logs
+        try await house.live { _ in
+            func told() -> [String] {
+                logs.last(100, glob: nil, level: "notice").map { "\($0.level) \($0.text)" }.filter {
+                    !$0.contains("listening")
+                }
+            }
+            let wanted = [
+                "warning the schedule was missed", "warning the scene did not begin", "notice somebody said this",
+            ]
+            #expect(await eventually { told().starts(with: wanted) }, "\(told())")
+        }
+    }
+
     @Test("a socket that a killed daemon has left is replaced; a file that is none is not touched")
     func staleSocket() throws {
         let folder = "/tmp/rs-\(UUID().uuidString.prefix(8))"
