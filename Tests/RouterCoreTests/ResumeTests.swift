@@ -245,6 +245,19 @@ struct ResumeTests {
         }
     }
 
+    @Test("C5 what is paused is written as paused, also while another item is readied")
+    func pausedIsWritten() async throws {
+        try await House.twoWithQueues().live { house in
+            let items = try await house.play(["one", "two", "three"], in: ["Lounge"]).queue.items
+            _ = try await house.engine.perform(.pause, session: nil, origin: .cli)
+            _ = try await house.engine.edit(
+                .remove([items[0].id]), session: nil, ifVersion: nil, workingDirectory: "/")
+            #expect(await house.session()?.media == .paused)
+            let record = try #require(await house.store.sessionsToRejoin().first)
+            #expect(record.item == items[1].id && !record.playing)
+        }
+    }
+
     @Test("C5 after a crash in the midst of an edit of the device's queue nothing is lost from ours")
     func rejoinsHalfEdited() async throws {
         try await House.afterACrash(of: { House.twoWithQueues(store: $0) }) { crashed, store in
@@ -305,8 +318,8 @@ struct ResumeTests {
 
     @Test(
         "C5 after a crash a room that was readied beside a timeline is begun with it, also once its buffer is full",
-        arguments: [MediaState.paused, .buffering])
-    func rejoinsReadiedBesideTimeline(found: MediaState) async throws {
+        arguments: [(MediaState.paused, false), (.buffering, false), (.paused, true)])
+    func rejoinsReadiedBesideTimeline(found: MediaState, isFirst: Bool) async throws {
         try await House.afterACrash(of: { House.kitchenAndLounge(store: $0) }) { crashed, store in
             let before = try await crashed.play(["one", "two"], in: ["Kitchen", "Lounge"])
             let left = try #require(crashed.cast.session(named: "Lounge")).state
@@ -318,7 +331,14 @@ struct ResumeTests {
                 state.media = found
                 state.position = ReportedPosition(time: MediaTime(seconds: 1), instant: house.clock.now(), rate: 0)
                 house.cast.keeps(state, on: house.loungeEndpoint)
-                let after = try await house.engine.rejoin(before.id)
+                let kitchen =
+                    isFirst
+                    ? house.airplay.holdsOpening(of: house.airplay.endpoint(named: "Kitchen", host: "10.0.0.1")) : nil
+                async let rejoined = house.engine.rejoin(before.id)
+                #expect(await eventually { house.cast.session(named: "Lounge") != nil })
+                await othersHaveRun()
+                kitchen?.finish()
+                let after = try await rejoined
                 #expect(after.media == .playing)
                 let lounge = try #require(house.cast.session(named: "Lounge"))
                 if found == .buffering {

@@ -300,7 +300,8 @@ extension PlaybackSession {
         anchor = PlaybackAnchor(
             item: item.id, time: start, instant: clock.now(), rate: 0, quality: .estimated,
             duration: item.metadata.duration)
-        mediaState = .loading
+        // What is only readied is paused all the while, also for who takes it up after a crash.
+        mediaState = autoplay ? .loading : .paused
         jobs.add { [self] in await learnFacts(of: item.id) }
         await publish()
         await remember()
@@ -309,7 +310,7 @@ extension PlaybackSession {
         guard !ended else { return .superseded }
         let outcome = loadOutcome(of: rooms)
         if mediaState == .loading {
-            mediaState = !autoplay ? .paused : outcome == .accepted ? .buffering : .playing
+            mediaState = outcome == .accepted ? .buffering : .playing
         }
         await publish()
         fillWindows()
