@@ -306,7 +306,10 @@ extension PlaybackSession {
                     for index in members.indices { group.addTask { await self.openAgain(index) } }
                 }
                 // A device that was there before the speakers, and had been readied to begin with them, has no say.
-                if record.playing, !alivePush.isEmpty, mediaState == .paused { mediaState = .playing }
+                if record.playing, !alivePush.isEmpty, mediaState == .paused {
+                    mediaState = .playing
+                    takeAnchor(record)
+                }
                 await beginAgain()
                 await beginReadied(record)
                 guard !ended, members.contains(where: { $0.alive || $0.phase == .finished }) else {
