@@ -115,7 +115,7 @@ let package = Package(
                 "RouteModel", "RouteBackend", "AvahiDiscovery", "CastBackend", "RouterDaemon", "RouterAPI",
                 "SceneScript", "MPRISBridge", "SimulatedReceivers", argumentParser, logging,
             ]),
-        .executableTarget(name: "router", dependencies: ["RouterCommands"], swiftSettings: strict),
+        .executableTarget(name: "router", dependencies: ["RouterCommands", "CPosix"], swiftSettings: strict),
 
         // Stand-ins
         module(

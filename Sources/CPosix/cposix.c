@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -173,4 +174,9 @@ int cposix_take_news(int socket, cposix_socket_news *news) {
         }
     }
     return 1;
+}
+
+void cposix_share_one_heap(void) {
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_TOP_PAD, 1 << 20);
 }

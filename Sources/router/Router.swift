@@ -1,17 +1,11 @@
-import Glibc
+import CPosix
 import RouterCommands
 
 @main
 enum Router {
     static func main() async {
-        shareOneHeap()
+        // A third of what it takes to read a queue of a hundred thousand items is the growing of heaps.
+        cposix_share_one_heap()
         await RouterProgram.run()
-    }
-
-    /// glibc gives each thread that allocates a heap of its own, which grows by a page and a system call at a time: a
-    /// third of what it takes to read a queue of a hundred thousand items. Threads here hand on most of what they make.
-    private static func shareOneHeap() {
-        mallopt(M_ARENA_MAX, 1)
-        mallopt(M_TOP_PAD, 1 << 20)
     }
 }

@@ -97,7 +97,7 @@ enum ModuleTable {
                 "AvahiDiscovery", "CastBackend", "MPRISBridge",
             ],
             [.argumentParser, .logging]),
-        "router": ModuleRow(["RouterCommands"]),
+        "router": ModuleRow(["RouterCommands", "CPosix"]),
         // Stand-ins. The contract's ServicePublishing is how AvahiDiscovery is spoken to, hence the first two; protobuf,
         // because the codec that it shares with CastV2 hands out generated messages; CPosix, because a device stamps what
         // arrives before any program runs.

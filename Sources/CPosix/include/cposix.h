@@ -62,4 +62,9 @@ int cposix_take_news(int socket, cposix_socket_news *news);
 /// Names the calling thread, for tools that list threads. At most 15 characters.
 void cposix_name_thread(const char *name);
 
+/// Has all threads allocate from one heap, which grows by a mebibyte. To be called before there is a second thread.
+///
+/// glibc gives each thread that allocates a heap of its own, which grows by a page and a system call at a time.
+void cposix_share_one_heap(void);
+
 #endif
