@@ -357,6 +357,28 @@ struct ResumeTests {
         }
     }
 
+    @Test("C5 after a crash a paused room that had been given another item than its speakers is given theirs")
+    func rejoinsPausedBesideTimeline() async throws {
+        try await House.afterACrash(of: { House.kitchenAndLounge(store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two"], in: ["Kitchen", "Lounge"])
+            let left = try #require(crashed.cast.session(named: "Lounge")).state
+            _ = try await crashed.engine.perform(.pause, session: nil, origin: .cli)
+            _ = try await crashed.engine.perform(.next, session: nil, origin: .cli)
+            #expect(await store.sessionsToRejoin().first?.item == before.queue.items[1].id)
+
+            try await House.kitchenAndLounge(store: store).live { house in
+                var state = left
+                state.calls = 0
+                state.media = .paused
+                house.cast.keeps(state, on: house.loungeEndpoint)
+                let after = try await house.engine.rejoin(before.id)
+                #expect(after.media == .paused && after.queue.current == before.queue.items[1].id)
+                let lounge = try #require(house.cast.session(named: "Lounge"))
+                #expect(lounge.loadedTokens.count == 1 && lounge.loadedTokens.first != left.loaded)
+            }
+        }
+    }
+
     @Test("C5 after a crash a device that plays nothing is loaded where it was; one that is off keeps its session")
     func rejoinReloads() async throws {
         try await House.afterACrash(of: { House.twoWithQueues(store: $0) }) { crashed, store in

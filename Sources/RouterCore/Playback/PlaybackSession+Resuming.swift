@@ -393,13 +393,14 @@ extension PlaybackSession {
     /// Rooms that fetch and had been loaded, to begin with the others or at a place, and were not begun: the process was
     /// gone before. So are those beside a timeline that play another item. Where nobody has the say but they, one that is paused anywhere else was paused by somebody.
     private func beginReadied(_ record: SessionRecord) async {
-        guard record.playing, !ended else { return }
+        guard !ended else { return }
         for index in alivePull {
             // The timeline has the say: what was about to be played instead is not known any more.
             if !alivePush.isEmpty, let item = members[index].loaded?.item, item != queue.current {
                 await loadBack(index)
                 continue
             }
+            guard record.playing else { continue }
             switch members[index].latest.media {
             case .paused: await begin(readied: index, record)
             case .loading, .buffering:
