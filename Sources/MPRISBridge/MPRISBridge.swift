@@ -86,7 +86,8 @@ public enum MPRISBridge {
             guard let item = try await edit(.playNext([address])) else { return nil }
             return try await perform(.jump(item))
         case .add(let address, let after, let playing):
-            let item = try await edit(place(address, after: after, state))
+            let items = await router.sessions().first { $0.id == session }?.queue.items
+            let item = try await edit(place(address, after: after, state, in: items ?? QueueItems()))
             guard playing, let item else { return nil }
             return try await perform(.jump(item))
         case .remove(let item):
@@ -98,15 +99,18 @@ public enum MPRISBridge {
         }
     }
 
-    /// At the beginning where it is to come after nothing, at the end where that track is not there.
-    private static func place(_ address: String, after: ItemID?, _ state: PlayerState) -> QueueEdit {
+    /// At the beginning of the tracks where it is to come after nothing, at the end of the queue where that track is not
+    /// there. The last of the tracks need not be the last of the queue.
+    static func place(
+        _ address: String, after: ItemID?, _ state: PlayerState, in items: QueueItems
+    ) -> QueueEdit {
         guard let after else {
             return state.tracks.first.map { .insert([address], before: $0.id) } ?? .append([address])
         }
-        guard let index = state.tracks.firstIndex(where: { $0.id == after }), index + 1 < state.tracks.count else {
+        guard let index = items.firstIndex(where: { $0.id == after }), index + 1 < items.count else {
             return .append([address])
         }
-        return .insert([address], before: state.tracks[index + 1].id)
+        return .insert([address], before: items[index + 1].id)
     }
 
     private static func picture(

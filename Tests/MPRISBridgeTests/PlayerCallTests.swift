@@ -147,6 +147,22 @@ struct PlayerCallTests {
                 == BusFailure.Name.invalidArguments)
     }
 
+    @Test("C17 a track is added after the one that is named, also where that is the last that is shown")
+    func addsAfter() {
+        let items = (1...60).map { QueueItem.sample("item \($0)") }
+        let session = SessionSnapshot.sample(items: items)
+        let state = session.state
+        #expect(state.tracks.count == PlayerState.tracksAfter + 1)
+        func place(_ after: Int?) -> QueueEdit {
+            MPRISBridge.place(
+                "u", after: after.map { ItemID(rawValue: "item \($0)") }, state, in: session.queue.items)
+        }
+        #expect(place(nil) == .insert(["u"], before: items[0].id))
+        #expect(place(5) == .insert(["u"], before: items[5].id))
+        #expect(place(40) == .insert(["u"], before: items[40].id))
+        #expect(place(60) == .append(["u"]) && place(99) == .append(["u"]))
+    }
+
     @Test("C17 introspection names every interface, method and property")
     func introspection() {
         let answer = call("Introspect", interface: MPRISName.introspectable)
