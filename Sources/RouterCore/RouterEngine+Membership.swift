@@ -44,6 +44,7 @@ extension RouterEngine {
 
     public func leave(session id: SessionID?, rooms: [String]) async throws -> SessionSnapshot {
         guard !rooms.isEmpty else { throw Self.noRoom(to: "leave") }
+        if let id, suspendedQueue(of: id) != nil { throw Self.notTakenUp(id) }
         let session = try chosenSession(id)
         try await session.leave(rooms: names(meantBy: rooms))
         return await session.snapshot()

@@ -183,14 +183,18 @@ extension RouterEngine {
     /// A command for a session that is not taken up yet: to play is to take it up.
     func takeUp(_ id: SessionID, by command: RemoteCommand) async throws -> CommandResult {
         guard command == .play || command == .toggle else {
-            throw RouterError(
-                .unavailable, "the session \(id) was cut short, and is not taken up again yet",
-                hint: "Let it play first, or run “router session join \(id)”", scope: .session, retry: .later)
+            throw Self.notTakenUp(id)
         }
         let snapshot = try await rejoin(id)
         // One that was paused is paused then.
         if snapshot.media == .paused { return try await perform(.play, session: id, origin: .system) }
         return CommandResult(id: .random(), outcome: snapshot.media == .playing ? .succeeded : .accepted)
+    }
+
+    static func notTakenUp(_ id: SessionID) -> RouterError {
+        RouterError(
+            .unavailable, "the session \(id) was cut short, and is not taken up again yet",
+            hint: "Let it play first, or run “router session join \(id)”", scope: .session, retry: .later)
     }
 
     /// What a process that is no more had played in these rooms only is over once something else plays there.

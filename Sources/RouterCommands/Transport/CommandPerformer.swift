@@ -64,7 +64,10 @@ struct CommandPerformer {
         }
         try show(reports, sentence)
         if let wait = context.options.wait, wait != .observed, reports.allSatisfy({ $0.error == nil }) {
-            try await SessionWaiter(context: context).wait(for: wait, in: targets.map(\.session))
+            // One that plays on elsewhere is not waited for.
+            let left = Set(reports.filter { $0.playsOn == nil }.map(\.session))
+            try await SessionWaiter(context: context).wait(
+                for: wait, in: targets.map(\.session).filter { left.contains($0.id) })
         }
         return status(reports)
     }

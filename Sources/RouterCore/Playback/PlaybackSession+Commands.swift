@@ -137,6 +137,7 @@ extension PlaybackSession {
             anchor?.rate = 0
         }
         mediaState = .paused
+        forgetReadied()
         await publish()
         await remember()
         return outcome
@@ -273,7 +274,7 @@ extension PlaybackSession {
     func restart(_ item: QueueItem, at start: MediaTime) async throws -> CommandOutcome {
         let paused = mediaState == .paused
         let push = alivePush
-        let wasKnown = item.failure != nil
+        let wasKnown = queue.item(item.id)?.failure != nil
         guard !push.isEmpty else {
             let outcome = await playPull(item, at: start, autoplay: !paused)
             return ended ? .superseded : outcome

@@ -41,6 +41,11 @@ extension PlaybackSession {
         // A pause, seek or skip meanwhile has had the say.
         guard run?.timeline == timeline, !ended else { return }
         await loadPull(index, at: mark.offset, autoplay: true)
+        // A pause that was under way was asked of the room before the load was.
+        guard !ended, mediaState == .paused, members[index].phase == .playing,
+            members[index].loaded?.item == queue.current, let place = anchor?.position(at: clock.now())
+        else { return }
+        await eachTolerant([index]) { _, session in try await session.perform(.seek(to: place, resume: false)) }
     }
 
     /// The position as the timeline has it.

@@ -133,6 +133,7 @@ extension PlaybackSession {
         }
         members[index].loading = true
         members[index].loadError = nil
+        members[index].mayBeReadied = false
         // What is known is of what was loaded before.
         members[index].latest.media = .loading
         members[index].latest.stopReason = nil

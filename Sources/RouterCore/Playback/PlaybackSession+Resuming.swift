@@ -426,10 +426,18 @@ extension PlaybackSession {
         return true
     }
 
+    /// Somebody has said what is to be.
+    func forgetReadied() {
+        readied = nil
+        for index in members.indices { members[index].mayBeReadied = false }
+    }
+
     /// A room has filled its buffer, and is paused.
     func beginReadied(_ index: Int) async {
         await serially {
-            guard !ended, members[index].phase == .playing, members[index].latest.media == .paused else { return }
+            guard !ended, members[index].phase == .playing, members[index].latest.media == .paused,
+                mediaState != .paused
+            else { return }
             if let readied {
                 guard await !begin(readied: index, readied) else { return }
                 await takeUp(index)

@@ -67,6 +67,10 @@ extension PlaybackSession {
     func move(to wanted: [Member], taking: @escaping @Sendable (Set<RouteID>) async -> Void) async throws -> Moved {
         // Commands go on meanwhile: a device may take its time to connect.
         let targets = try await openTargets(wanted, taking)
+        do { try movable() } catch {
+            await release(targets)
+            throw error
+        }
         await taking(Set(targets.map(\.member.route)))
         return try await serially {
             do {
@@ -88,15 +92,25 @@ extension PlaybackSession {
         _ wanted: [Member], _ taking: @escaping @Sendable (Set<RouteID>) async -> Void
     ) async throws -> [Target] {
         var opened: [Target] = []
+        var busy: [Member] = []
         var failure: RouterError?
-        await withTaskGroup(of: Result<Target, RouterError>.self) { group in
-            for member in wanted { group.addTask { await self.openTarget(member, taking) } }
-            for await result in group {
-                switch result {
-                case .success(let target): opened.append(target)
-                case .failure(let error): failure = failure ?? error
+        func open(_ wanted: [Member], isLast: Bool) async {
+            await withTaskGroup(of: Opening.self) { group in
+                for member in wanted { group.addTask { await self.openTarget(member, isLast: isLast) } }
+                for await result in group {
+                    switch result {
+                    case .open(let target): opened.append(target)
+                    case .busy(let member): busy.append(member)
+                    case .failed(let error): failure = failure ?? error
+                    }
                 }
             }
+        }
+        await open(wanted, isLast: false)
+        if failure == nil, !busy.isEmpty {
+            // All others can be had.
+            await taking(Set(busy.map(\.route)))
+            await open(busy, isLast: true)
         }
         if failure == nil, ended || ending { failure = RouterError(.cancelled, "stopped before it was moved") }
         guard let failure else { return opened }
@@ -104,26 +118,30 @@ extension PlaybackSession {
         throw failure
     }
 
-    private func openTarget(
-        _ wanted: Member, _ taking: @escaping @Sendable (Set<RouteID>) async -> Void
-    ) async -> Result<Target, RouterError> {
+    /// What became of opening a room.
+    private enum Opening: Sendable {
+        case open(Target)
+        /// Something plays there, which may be ours.
+        case busy(Member)
+        case failed(RouterError)
+    }
+
+    /// - Parameter isLast: what is busy then has failed.
+    private func openTarget(_ wanted: Member, isLast: Bool) async -> Opening {
         var member = wanted
-        var hasTaken = false
         while !member.candidates.isEmpty, !ended, !ending {
             let candidate = member.candidates.removeFirst()
             let endpoint = await environment.current(candidate.endpoint)
             do {
-                return .success(
+                return .open(
                     Target(member: member, session: try await openSession(endpoint, name: member.name)))
             } catch {
                 let error = RouterError(wrapping: error)
-                if error.code == .routeBusy, !hasTaken {
-                    hasTaken = true
-                    await taking([member.route])
+                if error.code == .routeBusy, !isLast {
                     member.candidates.insert(candidate, at: 0)
-                    continue
+                    return .busy(member)
                 }
-                guard let next = member.candidates.first?.endpoint else { return .failure(error) }
+                guard let next = member.candidates.first?.endpoint else { return .failed(error) }
                 await environment.notice(
                     Notice(
                         .warning,
@@ -131,7 +149,7 @@ extension PlaybackSession {
                             + "trying \(next.protocol.displayName)", route: member.route))
             }
         }
-        return .failure(RouterError(.cancelled, "stopped before it was moved"))
+        return .failed(RouterError(.cancelled, "stopped before it was moved"))
     }
 
     private func release(_ targets: [Target]) async {

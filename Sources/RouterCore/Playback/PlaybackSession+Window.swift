@@ -111,7 +111,6 @@ extension PlaybackSession {
                 var media = try await publish(item, token: token, for: requirements, in: index)
                 media.rate = rate
                 result.append(media)
-                failures.ahead = 0
             } catch {
                 let error = RouterError(wrapping: error)
                 // Where it is not simply passed over, or too many are, it is dealt with in its turn.
@@ -126,6 +125,7 @@ extension PlaybackSession {
             }
             jobs.add { [self] in await learnFacts(of: item.id) }
         }
+        if !items.isEmpty { failures.ahead = 0 }
         return result
     }
 
@@ -284,8 +284,14 @@ extension PlaybackSession {
             if let known = item(of: entry.token).flatMap({ queue.item($0) }) {
                 result.append(known)
             } else if let url = entry.url {
+                let recovered = await ours(entry)
+                // Another update may have brought it in meanwhile.
+                if let known = item(of: entry.token).flatMap({ queue.item($0) }) {
+                    result.append(known)
+                    continue
+                }
                 let item =
-                    await ours(entry)
+                    recovered
                     ?? QueueItem(
                         id: item(of: entry.token) ?? .ulid(milliseconds: UInt64(max(0, clock.now() / 1_000_000))),
                         source: .url(url), metadata: entry.metadata, addedBy: .otherSender)

@@ -360,6 +360,7 @@ actor PlaybackSession {
         members[index].calls = 0
         members[index].deviceRepeat = nil
         members[index].cutOff = false
+        members[index].mayBeReadied = false
         members[index].isShared = false
         members[index].endpoint = session.descriptor.endpoint
         members[index].rejoinToken = session.descriptor.rejoinToken ?? members[index].rejoinToken
