@@ -7,6 +7,19 @@ import Testing
 
 @Suite("R1 one session for both kinds of room", .timeLimit(.minutes(2)))
 struct PlaybackTests {
+    @Test("a jump to an item that fails says so, each time")
+    func jumpsToBroken() async throws {
+        let house = House.kitchenAndLounge()
+        house.media.add("bad", failing: RouterError(.itemFailed, "is broken", scope: .item))
+        try await house.live { house in
+            let items = try await house.play(["one", "bad", "two"], in: ["Kitchen"]).queue.items
+            for _ in 0..<2 {
+                let result = try await house.engine.perform(.jump(items[1].id), session: nil, origin: .cli)
+                #expect(result.outcome.isError)
+            }
+        }
+    }
+
     @Test("a pushed room plays through the queue and the session ends when it has been heard")
     func pushToTheEnd() async throws {
         try await House.kitchenAndLounge().live { house in

@@ -258,6 +258,33 @@ struct ResumeTests {
         }
     }
 
+    @Test("C5 who pauses right after a crash, while the device fills its buffer, has paused it")
+    func pausedAfterACrash() async throws {
+        try await House.afterACrash(of: { House.twoWithQueues(store: $0) }) { crashed, store in
+            let before = try await crashed.play(["one", "two"], in: ["Lounge"])
+            var state = try crashed.lounge().state
+            state.calls = 0
+            state.media = .buffering
+            state.position = ReportedPosition(time: .zero, instant: crashed.clock.now(), rate: 0)
+            let left = state
+
+            try await House.twoWithQueues(store: store).live { house in
+                house.cast.keeps(left, on: house.loungeEndpoint)
+                _ = try await house.engine.rejoin(before.id)
+                _ = try await house.engine.perform(.pause, session: before.id, origin: .cli)
+                let lounge = try house.lounge()
+                lounge.reports { $0.media = .paused }
+                #expect(await eventually { await house.member("Lounge")?.media == .paused })
+                await othersHaveRun()
+                #expect(await house.session()?.media == .paused)
+                #expect(
+                    !lounge.asked.contains { call in
+                        if case .perform(.seek(_, true)) = call { true } else { false }
+                    })
+            }
+        }
+    }
+
     @Test("C5 after a crash in the midst of an edit of the device's queue nothing is lost from ours")
     func rejoinsHalfEdited() async throws {
         try await House.afterACrash(of: { House.twoWithQueues(store: $0) }) { crashed, store in

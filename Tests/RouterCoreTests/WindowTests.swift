@@ -160,19 +160,19 @@ struct WindowTests {
         let house = House.twoWithQueues()
         for name in gone { house.media.add(name, failing: RouterError(.mediaNotFound, "is not there", scope: .item)) }
         try await house.live { house in
-            let items = try await house.play(["one"] + gone, in: ["Lounge"]).queue.items
+            let items = try await house.play(["one", "two"] + gone, in: ["Lounge"]).queue.items
             let failed = { await house.session()?.queue.items.filter { $0.failure != nil }.count ?? 0 }
             #expect(await eventually { await failed() == 3 })
             _ = try await house.engine.edit(
-                .move([items[12].id], before: items[11].id), session: nil, ifVersion: nil, workingDirectory: "/")
+                .move([items[13].id], before: items[12].id), session: nil, ifVersion: nil, workingDirectory: "/")
             await othersHaveRun()
             #expect(await failed() == 3)
             house.media.add(gone[0], seconds: 100)
             house.media.mend(gone[0])
-            _ = try await house.engine.perform(.jump(items[1].id), session: nil, origin: .cli)
+            _ = try await house.engine.perform(.jump(items[2].id), session: nil, origin: .cli)
             #expect(await eventually { await house.session()?.media == .playing })
-            #expect(await house.session()?.queue.current == items[1].id)
-            #expect(await house.session()?.queue.items[1].failure == nil)
+            #expect(await house.session()?.queue.current == items[2].id)
+            #expect(await house.session()?.queue.items[2].failure == nil)
         }
     }
 
