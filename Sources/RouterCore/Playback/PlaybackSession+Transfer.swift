@@ -91,27 +91,16 @@ extension PlaybackSession {
     private func openTargets(
         _ wanted: [Member], _ taking: @escaping @Sendable (Set<RouteID>) async -> Void
     ) async throws -> [Target] {
-        var opened: [Target] = []
-        var busy: [Member] = []
-        var failure: RouterError?
-        func open(_ wanted: [Member], isLast: Bool) async {
-            await withTaskGroup(of: Opening.self) { group in
-                for member in wanted { group.addTask { await self.openTarget(member, isLast: isLast) } }
-                for await result in group {
-                    switch result {
-                    case .open(let target): opened.append(target)
-                    case .busy(let member): busy.append(member)
-                    case .failed(let error): failure = failure ?? error
-                    }
-                }
-            }
-        }
-        await open(wanted, isLast: false)
+        var results = await open(wanted, isLast: false)
+        let busy = results.compactMap { if case .busy(let member) = $0 { member } else { nil } }
+        var failure = results.lazy.compactMap(\.failure).first
         if failure == nil, !busy.isEmpty {
             // All others can be had.
             await taking(Set(busy.map(\.route)))
-            await open(busy, isLast: true)
+            results += await open(busy, isLast: true)
+            failure = results.lazy.compactMap(\.failure).first
         }
+        let opened = results.compactMap { if case .open(let target) = $0 { target } else { nil } }
         if failure == nil, ended || ending { failure = RouterError(.cancelled, "stopped before it was moved") }
         guard let failure else { return opened }
         await release(opened)
@@ -124,6 +113,17 @@ extension PlaybackSession {
         /// Something plays there, which may be ours.
         case busy(Member)
         case failed(RouterError)
+
+        var failure: RouterError? { if case .failed(let error) = self { error } else { nil } }
+    }
+
+    private func open(_ wanted: [Member], isLast: Bool) async -> [Opening] {
+        await withTaskGroup(of: Opening.self) { group in
+            for member in wanted { group.addTask { await self.openTarget(member, isLast: isLast) } }
+            var results: [Opening] = []
+            for await result in group { results.append(result) }
+            return results
+        }
     }
 
     /// - Parameter isLast: what is busy then has failed.
