@@ -27,8 +27,13 @@ extension PlaybackSession {
         members[index].filling = true
         await fillWindowAlone(index)
         members[index].filling = false
-        // What another sender made of it meanwhile was not looked at.
-        if !ended, members[index].window != nil { await followQueue(members[index].latest, of: index) }
+        // What another sender made of it meanwhile was not looked at. What it plays is another matter: after a load that
+        // failed that is the item of before.
+        let member = members[index]
+        guard !ended, member.window != nil, member.phase == .playing, !member.loading, !member.itemEnded,
+            member.queuesOnDevice, member.latest.calls >= member.calls
+        else { return }
+        await adoptWindow(member.latest, of: index)
     }
 
     private func fillWindowAlone(_ index: Int) async {
