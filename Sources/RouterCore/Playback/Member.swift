@@ -67,6 +67,8 @@ struct Member: Sendable {
     /// The pull item that is loaded, and whether it has ended.
     var loaded: (item: ItemID, token: MediaToken)?
     var itemEnded = false
+    /// What the device plays on though it was to play something else, which could not be loaded: nobody has gone to that.
+    var leftPlaying: MediaToken?
     /// As it was handed over, by the last load.
     var loadedURL: PullMedia?
     /// What the device was last known to hold after its current item; nil while that is not known.

@@ -108,6 +108,7 @@ extension PlaybackSession {
         } catch {
             guard members[index].loads == number else { return }
             members[index].loading = false
+            members[index].leftPlaying = members[index].latest.loaded
             await loadFailed(index, RouterError(wrapping: error))
         }
     }
@@ -133,6 +134,7 @@ extension PlaybackSession {
         }
         members[index].loading = true
         members[index].loadError = nil
+        members[index].leftPlaying = nil
         members[index].mayBeReadied = false
         // What is known is of what was loaded before.
         members[index].latest.media = .loading

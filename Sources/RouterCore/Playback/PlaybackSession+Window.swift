@@ -146,7 +146,9 @@ extension PlaybackSession {
             if update.media == .stopped { members[index].itemEnded = true }
             return
         }
-        if let token = update.loaded, token != loaded.token { await deviceMoved(index, to: token, update) }
+        if let token = update.loaded, token != loaded.token, token != members[index].leftPlaying {
+            await deviceMoved(index, to: token, update)
+        }
         await adoptWindow(update, of: index)
     }
 
