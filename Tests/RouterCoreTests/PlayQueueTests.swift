@@ -66,6 +66,26 @@ struct PlayQueueTests {
         }
     }
 
+    @Test(
+        "a repeated queue's beginning, which a device holds after its end, stays the beginning",
+        arguments: [
+            (["e", "f", "g", "h", "a", "b"], "abcdefgh"), (["e", "f", "g", "h", "x", "a"], "abcdefghx"),
+            (["f", "e", "g", "h", "a", "b", "c"], "abcdfegh"), (["x", "a", "b"], "abcdxefgh"), ([], "abcdefgh"),
+            // It goes from the beginning's middle on: that is somebody's wish.
+            (["e", "f", "g", "h", "b"], "acdefghb"),
+        ])
+    func repeatedWindow(upcoming: [String], order: String) {
+        var queue = PlayQueue(items: items(letters))
+        queue.setRepeat(.all)
+        queue.select(id("d"))
+        let changed = queue.adopt(items(upcoming), after: id("d"), removing: [])
+        #expect(queue.names.joined() == order)
+        #expect(changed == (order != letters.joined()))
+        queue.setRepeat(.off)
+        queue.adopt(items(["a"]), after: id("d"), removing: [])
+        #expect(queue.names.firstIndex(of: "a") == queue.names.firstIndex(of: "d").map { $0 + 1 })
+    }
+
     @Test("what plays stays where it is when the edit that brought it is taken back")
     func undoKeepsWhatPlays() {
         var queue = PlayQueue(items: items(["a", "b", "c"]))

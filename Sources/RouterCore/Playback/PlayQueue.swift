@@ -411,7 +411,8 @@ struct PlayQueue: Sendable {
         let new = unknown(upcoming)
         let moved = drop(lost)
         order.append(contentsOf: add(new))
-        let entries = upcoming.compactMap { number($0.id) }
+        var entries = upcoming.compactMap { number($0.id) }
+        entries.removeLast(startingAnew(entries, after: id))
         order.remove(all: entries)
         let place = place(id).map { $0 + 1 } ?? 0
         order.insert(contentsOf: entries, at: place)
@@ -424,6 +425,14 @@ struct PlayQueue: Sendable {
             [.remove(ids(lost)), .insert(new, at: count), .move(ids(entries), to: place)] + originalChange + now,
             version: version)
         return true
+    }
+
+    /// How many at the end of what follows an item are the queue's beginning: repeated, they come again, and stay where
+    /// they are.
+    private func startingAnew(_ entries: [UInt32], after id: ItemID) -> Int {
+        guard repeatMode == .all, let place = place(id) else { return 0 }
+        let beginning = Array(order[..<place].lazy.filter(plays).prefix(entries.count))
+        return (0...beginning.count).last { entries.suffix($0).elementsEqual(beginning.prefix($0)) } ?? 0
     }
 
     // MARK: Shuffle

@@ -186,10 +186,13 @@ extension MixedHouse {
 
             """ + steps.map { "  - \($0)\n    target: here\n" }.joined()
         var run = try await owner.startScene(SceneRequest(text: text, path: "step.yaml"))
+        var lost: (any Error)?
         let ended = await eventually(within: .seconds(60)) {
-            if let now = try? await owner.sceneRun(run.id) { run = now }
-            return run.state != .running
+            do { run = try await owner.sceneRun(run.id) } catch { lost = error }
+            return run.state != .running || lost != nil
         }
+        // A daemon that is killed meanwhile has no more to tell.
+        if let lost { throw lost }
         guard ended else { return .refused("scene", "the scene never ended: \(run.steps)") }
         if run.state == .done { return .done }
         let failed = run.steps.first { $0.error != nil || ($0.result != .done && $0.result != .doneUnverified) }
