@@ -118,8 +118,8 @@ struct HouseRecovery {
             let events = await screen.record().events.filter { $0.hostNanoseconds >= instant }
             let words = events.map { event in
                 let seconds = (Double(event.hostNanoseconds - killedAt) / 1e7).rounded() / 100
-                let reason = event["reason"].map { " (\($0))" } ?? ""
-                return "\(event.word)\(reason) \(seconds)"
+                let details = ["reason", "from", "to"].compactMap { name in event[name].map { "\(name): \($0)" } }
+                return "\(event.word)\(details.isEmpty ? "" : " (\(details.joined(separator: ", ")))") \(seconds)"
             }
             result.append("\(name): \(words.joined(separator: ", "))")
         }
@@ -138,7 +138,9 @@ struct HouseRecovery {
                 })
             else { continue }
             let events = await screen.record().events.filter { $0.hostNanoseconds > killedAt }
-            for event in events where event.word == "load" || event.word == "launch" {
+            // What had played to its end is followed by the next.
+            let own = events.prefix { $0.word != "finished" }
+            for event in own where event.word == "load" || event.word == "launch" {
                 let seconds = Double(event.hostNanoseconds - killedAt) / 1e9
                 result.append("\(name) was told to \(event.word) anew, \(seconds) s after the kill")
             }
