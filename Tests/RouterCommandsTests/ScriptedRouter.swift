@@ -97,7 +97,11 @@ final class ScriptedRouter: RouterControlling {
 
     /// Until it is cancelled, where the script says so.
     private func hang() async throws {
-        while script.hangs { try await Task.sleep(for: .seconds(60)) }
+        guard script.hangs else { return }
+        let (never, continuation) = AsyncStream.makeStream(of: Void.self)
+        for await _ in never {}
+        continuation.finish()
+        throw CancellationError()
     }
 
     func perform(

@@ -108,8 +108,31 @@ actor EventHub {
                 }
                 last = event.sequence
                 take(event.body)
+                write(event.body)
                 if case .snapshot = event.body { await tellRooms(of: router) }
             }
+        }
+    }
+
+    /// Into the log, for who looks for what went wrong before anybody read events.
+    private func write(_ body: RouterEvent.Body) {
+        switch body {
+        case .notice(let notice):
+            let level: Logger.Level =
+                switch notice.severity {
+                case .info: .info
+                case .warning: .warning
+                case .error: .error
+                }
+            logger.log(level: level, "\(notice.message)")
+        case .command(let report):
+            logger.debug(
+                "command",
+                metadata: [
+                    "session": "\(report.session)", "origin": "\(report.origin)", "command": "\(report.command)",
+                    "outcome": "\(report.outcome)",
+                ])
+        default: break
         }
     }
 

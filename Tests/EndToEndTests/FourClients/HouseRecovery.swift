@@ -118,7 +118,9 @@ struct HouseRecovery {
             let events = await screen.record().events.filter { $0.hostNanoseconds >= instant }
             let words = events.map { event in
                 let seconds = (Double(event.hostNanoseconds - killedAt) / 1e7).rounded() / 100
-                let details = ["reason", "from", "to"].compactMap { name in event[name].map { "\(name): \($0)" } }
+                let details = ["reason", "failure", "url", "from", "to"].compactMap { name in
+                    event[name].map { "\(name): \($0)" }
+                }
                 return "\(event.word)\(details.isEmpty ? "" : " (\(details.joined(separator: ", ")))") \(seconds)"
             }
             result.append("\(name): \(words.joined(separator: ", "))")

@@ -42,6 +42,7 @@ struct ServiceLifeTests {
             ])
         }
         let logs = house.logs
+        let engine = house.engine
         try await house.live { _ in
             func told() -> [String] {
                 logs.last(100, glob: nil, level: "notice").map { "\($0.level) \($0.text)" }.filter {
@@ -52,6 +53,8 @@ struct ServiceLifeTests {
                 "warning the schedule was missed", "warning the scene did not begin", "notice somebody said this",
             ]
             #expect(await eventually { told().starts(with: wanted) }, "\(told())")
+            await engine.report(Notice(.error, "a room is lost"))
+            #expect(await eventually { told().last == "error a room is lost" }, "\(told())")
         }
     }
 
