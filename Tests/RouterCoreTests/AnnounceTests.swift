@@ -7,8 +7,8 @@ import Testing
 
 @Suite("announcements", .timeLimit(.minutes(2)))
 struct AnnounceTests {
-    private static func house(_ rooms: [Room] = []) -> House {
-        let house = House(rooms: rooms) { airplay, cast in
+    private static func house(_ rooms: [Room] = [], queueOnDevice: Bool = false) -> House {
+        let house = House(rooms: rooms, queueOnDevice: queueOnDevice) { airplay, cast in
             [
                 airplay.endpoint(named: "Kitchen", host: "10.0.0.1"), airplay.endpoint(named: "Bath", host: "10.0.0.2"),
                 cast.endpoint(named: "Lounge", host: "10.0.0.3"), cast.endpoint(named: "Den", host: "10.0.0.4"),
@@ -136,6 +136,29 @@ struct AnnounceTests {
             #expect(lounge.state.media == .paused)
             _ = try await house.engine.perform(.play, session: nil, origin: .cli)
             #expect(await house.session()?.media == .playing)
+        }
+    }
+
+    @Test("R4 what a device that has a queue said of the clip, and is heard late, is no other sender's item")
+    func lateNews() async throws {
+        try await Self.house(queueOnDevice: true).live { house in
+            _ = try await house.play(["one"], in: ["Lounge"])
+            let lounge = try device("Lounge", house)
+            let said = LatestValue(lounge.state)
+            _ = try await announce(house, in: ["Lounge"], heardBy: ["Lounge"]) {
+                let before = said.value.calls
+                #expect(await eventually { lounge.state.calls == before + 1 })
+                said.set(lounge.state)
+                lounge.reachesEnd()
+            }
+            let before = try #require(await house.session())
+            var late = said.value
+            #expect(late.loaded != lounge.state.loaded && late.window?.first?.url != nil)
+            late.volume = VolumeState(level: VolumePosition(0.33))
+            lounge.reports { [late] in $0 = late }
+            #expect(await eventually { await house.session()?.volume?.level.value == 0.33 })
+            let after = try #require(await house.session())
+            #expect(after.queue == before.queue && after.ownership == .ours)
         }
     }
 

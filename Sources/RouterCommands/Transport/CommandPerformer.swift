@@ -264,7 +264,8 @@ extension CommandOutcome {
                 hint: "Run “router status” to see what plays", scope: .command)
         case .deviceNotFound:
             RouterError(
-                .routeLost, "\(rooms) is not there any more", hint: "Run “router devices” to see what is",
+                .routeLost, "\(rooms) does not play there any more, or is lost",
+                hint: "Run “router status” to see what plays where, and “router devices” what is there",
                 scope: .command, retry: .later)
         case .unsupported:
             RouterError(

@@ -25,6 +25,8 @@ struct ClipRoom: Sendable {
     var cut: AsyncStream<Void>
     /// Calls the session when nobody else does.
     var call: @Sendable (_ body: @escaping @Sendable (any RouteSession) async throws -> Void) async throws -> Void
+    /// A load has returned, in whichever way.
+    var loadReturned: @Sendable () async -> Void = {}
     /// Tells it how loud the clip is. A clip that is as loud as what played is better than none.
     var tellVolume: @Sendable (VolumeState) async -> Void
 
@@ -122,10 +124,7 @@ struct ClipRun: Sendable {
         do {
             if room.push != nil, let begun {
                 let timeline = begun.timeline.shifted(byNanoseconds: room.offsetNanoseconds)
-                try await room.call {
-                    try await $0.load(
-                        .push(PushMedia(feed: begun.feed, fromFrame: 0)), timeline: timeline, autoplay: true)
-                }
+                try await load(.push(PushMedia(feed: begun.feed, fromFrame: 0)), timeline, autoplay: true, in: room)
                 // Before its first frame is heard, and after the device has a stream to be loud with.
                 await setVolume(in: room)
             } else {
@@ -143,11 +142,20 @@ struct ClipRun: Sendable {
         var prepared = try await media.publish(
             clip.item, token: clip.token, for: requirements, by: room.session.descriptor.capabilities)
         prepared.start = clip.item.start
-        let ready = prepared
-        try await room.call { try await $0.load(.pull(ready), timeline: nil, autoplay: timeline == nil) }
+        try await load(.pull(prepared), nil, autoplay: timeline == nil, in: room)
         guard let timeline else { return }
         try await clock.sleep(until: timeline.hostNanoseconds + room.offsetNanoseconds)
         try await room.call { _ = try await $0.perform(.play(timeline, fromFrame: 0)) }
+    }
+
+    private func load(_ media: PreparedMedia, _ timeline: Timeline?, autoplay: Bool, in room: ClipRoom) async throws {
+        do {
+            try await room.call { try await $0.load(media, timeline: timeline, autoplay: autoplay) }
+        } catch {
+            await room.loadReturned()
+            throw error
+        }
+        await room.loadReturned()
     }
 
     private func setVolume(in room: ClipRoom) async {

@@ -114,14 +114,21 @@ extension PlaybackSession {
             members[index].volumeCanBeSet ? VolumeState(level: limit.map { min($0, wanted) } ?? wanted) : nil
         }
         announcement?.clipVolumes[index] = target
+        let generation = members[index].generation
         return LentRoom(
             index: index, route: members[index].route,
             room: ClipRoom(
                 name: members[index].name, session: session, offsetNanoseconds: members[index].offsetNanoseconds,
                 volume: target, updates: updates, cut: cut,
                 call: { [self] body in try await call(index, session) { try await body($0) } },
+                loadReturned: { [self] in await clipLoadReturned(index, generation) },
                 tellVolume: { [self] volume in await tellClipVolume(volume, to: index, session) }),
             cut: cutting)
+    }
+
+    /// What the device said of the clip before our next load is no news of our queue.
+    private func clipLoadReturned(_ index: Int, _ generation: Int) {
+        if members[index].generation == generation { members[index].calls += 1 }
     }
 
     /// What is said back of it is no turn of the knob.

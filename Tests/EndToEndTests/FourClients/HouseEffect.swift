@@ -20,6 +20,12 @@ struct HouseEffect {
         guard let before = line.session else { return nil }
         guard let after, after.isGoingOn else {
             if case .command(.stop) = line.act { return nil }
+            // Nothing follows the last item but itself, and that was taken out.
+            if case .remove(let place) = line.act, before.queue.repeatMode == .one,
+                before.queue.items.indices.last == place, before.queue.items[place].id == before.queue.current
+            {
+                return nil
+            }
             // The last item may have come to its end.
             return before.queue.repeatMode == .off ? nil : "\(before.id) is over"
         }
