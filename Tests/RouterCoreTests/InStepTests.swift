@@ -64,6 +64,23 @@ struct InStepTests {
         session.asked.compactMap { if case .perform(.seek(let place, true)) = $0 { place.seconds } else { nil } }
     }
 
+    @Test("a Cast room that paused somewhere else than the speakers is told to have, until it is moved there")
+    func pausedElsewhere() async throws {
+        try await House.threeSpeakers(lounge: true).live { house in
+            let lounge = try await playsMixed(house)
+            house.clock.advance(seconds: 8)
+            let now = try await place(house)
+            let gate = lounge.holdsCommand()
+            async let pausing = house.engine.perform(.pause, session: nil, origin: .cli)
+            #expect(await eventually { lounge.asked.last == .perform(.pause) })
+            lounge.reports(position: MediaTime(seconds: now - 0.9), rate: 0)
+            house.clock.advance(seconds: 0.1)
+            gate.finish()
+            _ = try await pausing
+            #expect(await eventually { await house.member("Lounge")?.driftMilliseconds == -900 })
+        }
+    }
+
     @Test("R5 a Cast room that lags behind speakers is moved to where they are, given what the last move took")
     func lags() async throws {
         try await House.threeSpeakers(lounge: true).live { house in

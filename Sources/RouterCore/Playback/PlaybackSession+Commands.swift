@@ -131,6 +131,8 @@ extension PlaybackSession {
             run?.pausedFrame = frame
             run?.timeline = nil
             anchorToRun()
+            // What devices said as they paused is of this place: how far off they are is told.
+            anchor?.instant = now
         } else if let current = anchor {
             anchor?.time = current.position(at: now)
             anchor?.instant = now
