@@ -138,7 +138,7 @@ public enum RouteTable {
                 .init(
                     "If-Match", .header, .string(lengths: 1...64),
                     "The entity tag or version of the queue that the change is meant for; 412 where it has moved on."),
-                key,
+                prefer, key,
             ], takes: EditBody.self, gives: QueueSnapshot.self),
         APIOperation(
             .getQueueChanges, "GET", v1 + "/sessions/{session}/queue/changes",
