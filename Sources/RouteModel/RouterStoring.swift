@@ -112,6 +112,9 @@ public struct SessionRecord: Codable, Sendable, Hashable {
     /// What was announced over it of late: a device that still holds one of these holds nothing of its queue.
     public var clips: [MediaToken]?
 
+    /// Where it was just being moved to: these may play it too, where the process was gone before that was done.
+    public var moving: [Member]?
+
     public struct Member: Codable, Sendable, Hashable {
         public var route: RouteID
         public var name: String

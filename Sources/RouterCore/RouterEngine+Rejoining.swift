@@ -71,12 +71,15 @@ extension RouterEngine {
             return true
         }
         guard isBegun else { return try await runningSnapshot(id) }
+        async let stopping: Void = stopMoved(record)
         do {
             try await session.startAgain(record, tokens: tokens)
         } catch {
+            await stopping
             await isSuspendedStill(id)
             throw error
         }
+        await stopping
         return await session.snapshot()
     }
 
@@ -101,31 +104,48 @@ extension RouterEngine {
         show(suspended: snapshot)
     }
 
+    /// Where it was being moved to when its process was gone it plays on by itself, while it is taken up where it was.
+    private func stopMoved(_ record: SessionRecord) async {
+        guard let moving = record.moving, !moving.isEmpty else { return }
+        var there = record
+        there.members = moving
+        guard let members = try? await members(of: there) else { return }
+        for member in members {
+            var isTaken = false
+            for session in running where await session.routes.contains(member.route) { isTaken = true }
+            if !isTaken { await stop(member, environment(for: record.session)) }
+        }
+    }
+
+    /// Stops what a session that nobody runs has left on a device, where that can be reached.
+    private func stop(_ member: Member, _ environment: SessionEnvironment) async {
+        guard let last = member.endpoint, let token = member.rejoinToken, let provider = environment.provider(last)
+        else { return }
+        let endpoint = await environment.current(last)
+        let options = OpenOptions(
+            password: await environment.password(endpoint), senderName: environment.senderName, rejoin: token,
+            launches: false, credentials: try? await store.credentials(forAnyOf: endpoint.strongKeys),
+            identity: try? await store.identity())
+        do {
+            let session = try await provider.open(endpoint, options: options)
+            // What somebody else plays there by now is not ours to stop.
+            await session.end(session.descriptor.joined ? .stop : .leave)
+        } catch {
+            let error = RouterError(wrapping: error)
+            tell(Notice(.warning, "\(member.name): \(error.message)", hint: error.hint, route: member.route))
+        }
+    }
+
     /// Ends a session that nobody runs: with `stop` its devices stop what is left of it, where they can be reached.
     func endForgotten(_ id: SessionID, _ reason: EndReason) async throws {
         guard let record = try await store.sessionsToRejoin().first(where: { $0.session == id }) else {
             throw Self.noRecord(of: id)
         }
-        if reason != .leave, let members = try? await members(of: record) {
-            let environment = environment(for: id)
-            for member in members {
-                guard let last = member.endpoint, let token = member.rejoinToken,
-                    let provider = environment.provider(last)
-                else { continue }
-                let endpoint = await environment.current(last)
-                let options = OpenOptions(
-                    password: await environment.password(endpoint), senderName: environment.senderName, rejoin: token,
-                    launches: false, credentials: try? await store.credentials(forAnyOf: endpoint.strongKeys),
-                    identity: try? await store.identity())
-                do {
-                    let session = try await provider.open(endpoint, options: options)
-                    // What somebody else plays there by now is not ours to stop.
-                    await session.end(session.descriptor.joined ? .stop : .leave)
-                } catch {
-                    let error = RouterError(wrapping: error)
-                    tell(Notice(.warning, "\(member.name): \(error.message)", hint: error.hint, route: member.route))
-                }
+        if reason != .leave {
+            if let members = try? await members(of: record) {
+                for member in members { await stop(member, environment(for: id)) }
             }
+            await stopMoved(record)
         }
         try await store.removeSession(id)
         // Also one whose queue is empty, or cannot be read, is to be got rid of.

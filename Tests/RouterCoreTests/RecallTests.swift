@@ -52,6 +52,31 @@ struct RecallTests {
         }
     }
 
+    @Test("R5 where a process was killed as it moved what plays, that goes on where it was, and stops in the new room")
+    func movedHalfway() async throws {
+        let left = LatestValue<RouteSessionUpdate?>(nil)
+        try await afterACrash(
+            of: { house in
+                _ = try await house.play(["one", "two"], in: ["Lounge"])
+                #expect(await house.turn(seconds: 3) { await house.store.sessionsToRejoin().count == 1 })
+                Task { try await house.engine.transfer(session: nil, to: ["Den"]) }
+                #expect(await eventually { house.cast.session(named: "Den")?.state.loaded != nil })
+                left.set(house.cast.session(named: "Den")?.state)
+                let record = try #require(await house.store.sessionsToRejoin().first)
+                #expect(record.members.map(\.name) == ["Lounge"] && record.moving?.map(\.name) == ["Den"])
+                #expect(record.playing)
+            }, house: Self.pair,
+            then: { house in
+                house.cast.keeps(try #require(left.value), on: house.cast.endpoint(named: "Den", host: "10.0.0.3"))
+                let id = try #require(try await house.engine.sessionsToRejoin().first?.id)
+                _ = try await house.engine.rejoin(id)
+                let now = try #require(await house.engine.sessions().first)
+                #expect(now.members.map(\.name) == ["Lounge"] && now.media == .playing)
+                #expect(house.cast.session(named: "Den")?.asked == [.end(.stop)])
+                #expect(await house.store.sessionsToRejoin().map(\.moving) == [nil])
+            })
+    }
+
     @Test("a process that does not stay shows none of them")
     func lone() async throws {
         let store = InMemoryStore()

@@ -38,6 +38,8 @@ extension PlaybackSession {
         if orNone, connected.count < joined.count { throw await refused(joined) }
         await taking(Set(connected.map { members[$0].route }))
         try await serially {
+            // A process that is killed before they all play has them join once more.
+            await remember()
             if !ended, !ending { await bringIn(joined) }
             let isIn = joined.contains { members[$0].phase == .playing || members[$0].phase == .finished }
             guard isIn, !ended else { throw await refused(joined) }

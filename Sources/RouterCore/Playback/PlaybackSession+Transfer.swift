@@ -259,6 +259,8 @@ extension PlaybackSession {
         wantedVolume = nil
         if rate != 1, !joined.allSatisfy({ has(.rate, $0) }) { rate = 1 }
         mediaState = before.plays ? .loading : .paused
+        // A process that is killed before this is done leaves it playing there, too.
+        await remember()
         if let stored, await take(stored, before.item, in: joined.lowerBound) { return .session }
         try failure(of: joined)
         if !alivePush.isEmpty { run = try await makeRun(before.item, start: before.position) }

@@ -421,8 +421,9 @@ actor PlaybackSession {
         queue.current = self.queue.current
         let shown = self.members.indices.filter { self.members[$0].takesPart }
         let members = shown.map { self.members[$0] }
+        let moving = self.members.filter(\.joining)
         var rejoin: [RouteID: String] = [:]
-        for member in members {
+        for member in members + moving {
             if let token = member.session?.descriptor.rejoinToken ?? member.rejoinToken {
                 rejoin[member.route] = token
             }
@@ -442,6 +443,13 @@ actor PlaybackSession {
         record.volumesLinked = volumesLinked ? true : nil
         record.played = played
         record.clips = clips.isEmpty ? nil : clips
+        if !moving.isEmpty {
+            record.moving = moving.map { member in
+                SessionRecord.Member(
+                    route: member.route, name: member.name, room: member.room,
+                    endpoint: member.session?.descriptor.endpoint)
+            }
+        }
         do {
             try await store.saveSession(record, with: queue)
             // It may have ended meanwhile, and what was written last would bring it back.
