@@ -133,7 +133,10 @@ extension MixedHouse {
         }
         let outcome = try await bus.run("playerctl", ["--player", Self.player(session.id)] + words)
         guard outcome.status != 0 else { return .done }
-        if outcome.errors.contains("No players found") { return .refused("routeNotFound", outcome.errors) }
+        // It is over, or was a moment after playerctl had found it.
+        if outcome.errors.contains("No players found") || outcome.errors.contains("DBus.Error.ServiceUnknown") {
+            return .refused("routeNotFound", outcome.errors)
+        }
         // The player says that it cannot do this now: there is nothing to go to.
         if outcome.errors.contains("No player could handle") { return .refused("unavailable", outcome.errors) }
         let code = outcome.errors.firstMatch(of: #/org\.router\.Error\.([A-Za-z]+)/#).map { String($0.1) }
