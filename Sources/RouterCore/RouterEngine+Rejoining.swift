@@ -71,15 +71,13 @@ extension RouterEngine {
             return true
         }
         guard isBegun else { return try await runningSnapshot(id) }
-        async let stopping: Void = stopMoved(record)
+        stopMoved(record, Set(tokens.values), session)
         do {
             try await session.startAgain(record, tokens: tokens)
         } catch {
-            await stopping
             await isSuspendedStill(id)
             throw error
         }
-        await stopping
         return await session.snapshot()
     }
 
@@ -104,35 +102,73 @@ extension RouterEngine {
         show(suspended: snapshot)
     }
 
-    /// Where it was being moved to when its process was gone it plays on by itself, while it is taken up where it was.
-    private func stopMoved(_ record: SessionRecord) async {
+    /// How often, and how long after each other, a room is asked that does not answer.
+    private static let (attempts, pauseNanoseconds) = (3, Int64(10_000_000_000))
+
+    /// Where it was being moved to when its process was gone, it may play on by itself, while it is taken up where it was:
+    /// what plays something of it is stopped there, in the background.
+    private func stopMoved(_ record: SessionRecord, _ tokens: Set<MediaToken>, _ session: PlaybackSession?) {
         guard let moving = record.moving, !moving.isEmpty else { return }
         var there = record
         there.members = moving
-        guard let members = try? await members(of: there) else { return }
-        for member in members {
-            var isTaken = false
-            for session in running where await session.routes.contains(member.route) { isTaken = true }
-            if !isTaken { await stop(member, environment(for: record.session)) }
+        addJob { [self, there] in
+            guard let members = try? await members(of: there) else { return }
+            await withDiscardingTaskGroup { group in
+                for member in members {
+                    group.addTask {
+                        await self.stopMoved(member, tokens, session?.id ?? record.session)
+                        await session?.isNotLeft(in: member.route)
+                    }
+                }
+            }
         }
     }
 
-    /// Stops what a session that nobody runs has left on a device, where that can be reached.
-    private func stop(_ member: Member, _ environment: SessionEnvironment) async {
-        guard let last = member.endpoint, let token = member.rejoinToken, let provider = environment.provider(last)
-        else { return }
+    private func stopMoved(_ member: Member, _ tokens: Set<MediaToken>, _ id: SessionID) async {
+        let environment = environment(for: id)
+        for attempt in 0..<Self.attempts {
+            let pause = attempt == 0 ? 0 : Self.pauseNanoseconds
+            guard (try? await environment.clock.sleep(nanoseconds: pause)) != nil else { return }
+            // Whoever begins something there does so before this, and is seen, or after it.
+            let isDone = await inLane(of: [member.route]) {
+                for session in running where await session.routes.contains(member.route) { return true }
+                return await stop(tokens, on: member, environment)
+            }
+            if isDone { return }
+        }
+    }
+
+    /// Stops a device that plays one of these; false where it does not, or does not answer.
+    private func stop(_ tokens: Set<MediaToken>, on member: Member, _ environment: SessionEnvironment) async -> Bool {
+        guard let last = member.endpoint, let provider = environment.provider(last) else { return true }
         let endpoint = await environment.current(last)
-        let options = OpenOptions(
-            password: await environment.password(endpoint), senderName: environment.senderName, rejoin: token,
-            launches: false, credentials: try? await store.credentials(forAnyOf: endpoint.strongKeys),
+        let options = await options(endpoint, environment)
+        guard
+            let token = await provider.find(tokens, on: endpoint, within: Self.findNanoseconds, options: options)
+        else { return false }
+        return await stop(member, endpoint, provider, options, token) == nil
+    }
+
+    private func options(_ endpoint: Endpoint, _ environment: SessionEnvironment) async -> OpenOptions {
+        OpenOptions(
+            password: await environment.password(endpoint), senderName: environment.senderName, launches: false,
+            credentials: try? await store.credentials(forAnyOf: endpoint.strongKeys),
             identity: try? await store.identity())
+    }
+
+    /// Nil where what we had there is stopped, or is there no more.
+    private func stop(
+        _ member: Member, _ endpoint: Endpoint, _ provider: any RouteProvider, _ options: OpenOptions, _ token: String
+    ) async -> RouterError? {
+        var options = options
+        options.rejoin = token
         do {
             let session = try await provider.open(endpoint, options: options)
             // What somebody else plays there by now is not ours to stop.
             await session.end(session.descriptor.joined ? .stop : .leave)
+            return nil
         } catch {
-            let error = RouterError(wrapping: error)
-            tell(Notice(.warning, "\(member.name): \(error.message)", hint: error.hint, route: member.route))
+            return RouterError(wrapping: error)
         }
     }
 
@@ -141,17 +177,26 @@ extension RouterEngine {
         guard let record = try await store.sessionsToRejoin().first(where: { $0.session == id }) else {
             throw Self.noRecord(of: id)
         }
+        let queue = try? await store.queue(session: id)
+        let known = try await queue.map { try await tokens(of: PlayQueue($0)) } ?? [:]
         if reason != .leave {
             if let members = try? await members(of: record) {
-                for member in members { await stop(member, environment(for: id)) }
+                let environment = environment(for: id)
+                for member in members {
+                    guard let last = member.endpoint, let token = member.rejoinToken,
+                        let provider = environment.provider(last)
+                    else { continue }
+                    let endpoint = await environment.current(last)
+                    let options = await options(endpoint, environment)
+                    guard let error = await stop(member, endpoint, provider, options, token) else { continue }
+                    tell(Notice(.warning, "\(member.name): \(error.message)", hint: error.hint, route: member.route))
+                }
             }
-            await stopMoved(record)
+            stopMoved(record, Set(known.values), nil)
         }
         try await store.removeSession(id)
         // Also one whose queue is empty, or cannot be read, is to be got rid of.
-        if let queue = try? await store.queue(session: id) {
-            try await store.removeMediaTokens(items: Array(try await tokens(of: PlayQueue(queue)).keys))
-        }
+        try await store.removeMediaTokens(items: Array(known.keys))
         forget(id)
     }
 
@@ -221,9 +266,12 @@ extension RouterEngine {
     func forgetLeft(on routes: Set<RouteID>) async {
         for record in (try? await store.sessionsToRejoin()) ?? []
         where !isRunning(record.session) && !record.routes.isEmpty && routes.isSuperset(of: record.routes) {
-            let items = (try? await store.queue(session: record.session))?.items.map(\.id) ?? []
+            let queue = try? await store.queue(session: record.session)
+            if let queue, record.moving != nil, let known = try? await tokens(of: PlayQueue(queue)) {
+                stopMoved(record, Set(known.values), nil)
+            }
             try? await store.removeSession(record.session)
-            try? await store.removeMediaTokens(items: items)
+            try? await store.removeMediaTokens(items: queue?.items.map(\.id) ?? [])
         }
     }
 

@@ -28,7 +28,8 @@ extension RouterStore {
                 SessionDetails(
                     members: record.members, anchor: record.anchor, rate: record.rate, master: record.master,
                     silencedMaster: record.silencedMaster, volumesLinked: record.volumesLinked,
-                    played: record.played.map { Array($0.suffix(SessionRecord.maximumPlayed)) }, clips: record.clips),
+                    played: record.played.map { Array($0.suffix(SessionRecord.maximumPlayed)) }, clips: record.clips,
+                    moving: record.moving),
                 JSONEncoder())
         } catch {
             throw RouterError.storage(
@@ -79,6 +80,7 @@ extension RouterStore {
                 record.volumesLinked = details?.volumesLinked
                 record.played = details?.played
                 record.clips = details?.clips
+                record.moving = details?.moving
                 return (record, row["owner"])
             }
         }
@@ -177,4 +179,5 @@ private struct SessionDetails: Codable {
     var volumesLinked: Bool?
     var played: [ItemID]?
     var clips: [MediaToken]?
+    var moving: [SessionRecord.Member]?
 }

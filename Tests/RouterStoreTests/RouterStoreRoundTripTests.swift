@@ -112,6 +112,7 @@ struct RouterStoreRoundTripTests {
         let store = try RouterStore.inMemory()
         var session = record("se-1")
         session.clips = [.random(), .random()]
+        session.moving = session.members
         let items = [item("01J", path: "/a"), item("01K", path: "/b")]
         let queue = QueueSnapshot(version: 3, items: items, current: items[0].id)
         try await store.saveSession(session, with: queue)

@@ -264,9 +264,9 @@ extension CommandOutcome {
                 hint: "Run “router status” to see what plays", scope: .command)
         case .deviceNotFound:
             RouterError(
-                .routeLost, "\(rooms) does not play there any more, or is lost",
+                .routeNotFound, "\(rooms) does not play there any more, or is lost",
                 hint: "Run “router status” to see what plays where, and “router devices” what is there",
-                scope: .command, retry: .later)
+                scope: .command)
         case .unsupported:
             RouterError(
                 .unsupported, "\(rooms) cannot do “\(command)”",

@@ -235,6 +235,8 @@ struct Member: Sendable {
         guard let anchor, phase == .playing, pull != nil, loaded?.item == anchor.item, let report = latest.position,
             report.instant >= anchor.instant, (report.rate == 0) == (anchor.rate == 0)
         else { return nil }
+        // One that hears everything later has paused behind the others, or was gathered where they are.
+        if anchor.rate == 0, abs((report.time - anchor.time).nanoseconds) <= abs(offsetNanoseconds) { return 0 }
         let wanted = anchor.position(at: report.instant - offsetNanoseconds)
         return Int(((report.time - wanted).seconds * 1000).rounded())
     }

@@ -427,12 +427,15 @@ struct PlayQueue: Sendable {
         return true
     }
 
-    /// How many at the end of what follows an item are the queue's beginning: repeated, they come again, and stay where
-    /// they are.
+    /// How many at the end of what follows an item are the queue's beginning, behind all of the rest: repeated, they come
+    /// again, and stay where they are.
     private func startingAnew(_ entries: [UInt32], after id: ItemID) -> Int {
         guard repeatMode == .all, let place = place(id) else { return 0 }
         let beginning = Array(order[..<place].lazy.filter(plays).prefix(entries.count))
-        return (0...beginning.count).last { entries.suffix($0).elementsEqual(beginning.prefix($0)) } ?? 0
+        let count = (0...beginning.count).last { entries.suffix($0).elementsEqual(beginning.prefix($0)) } ?? 0
+        // Before the end somebody has put it there.
+        let rest = NumberSet(Array(entries.dropLast(count)), count: table.count)
+        return order[(place + 1)...].lazy.filter(plays).allSatisfy(rest.contains) ? count : 0
     }
 
     // MARK: Shuffle

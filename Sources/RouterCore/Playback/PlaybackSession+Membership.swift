@@ -80,6 +80,7 @@ extension PlaybackSession {
             for session in sessions { group.addTask { await session.end(.stop) } }
         }
         await publish()
+        await remember()
         guard !ended, let error = errors.first else {
             return RouterError(.cancelled, "the session ended before they joined", scope: .session)
         }

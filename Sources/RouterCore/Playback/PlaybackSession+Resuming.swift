@@ -295,6 +295,7 @@ extension PlaybackSession {
         tokens = known
         mediaState = record.playing ? .playing : .paused
         clips = record.clips ?? []
+        leftMoving = record.moving ?? []
         takeAnchor(record)
         queue.recall(record.played ?? [])
         await takeVolumes(record)
@@ -332,6 +333,12 @@ extension PlaybackSession {
             throw RouterError(wrapping: error)
         }
         await endIfNobodyPlays()
+    }
+
+    /// A room that it was being moved to plays it no more, or something else.
+    func isNotLeft(in route: RouteID) async {
+        leftMoving.removeAll { $0.route == route }
+        await remember()
     }
 
     /// The clock that the position grew by goes on over a restart, but not over one of the machine: a position beyond

@@ -261,6 +261,7 @@ extension PlaybackSession {
         mediaState = before.plays ? .loading : .paused
         // A process that is killed before this is done leaves it playing there, too.
         await remember()
+        try failure(of: joined)
         if let stored, await take(stored, before.item, in: joined.lowerBound) { return .session }
         try failure(of: joined)
         if !alivePush.isEmpty { run = try await makeRun(before.item, start: before.position) }

@@ -77,6 +77,8 @@ actor PlaybackSession {
     var silentShares: [Int: Double] = [:]
     /// What the process before had written, for rooms that were being readied as it was gone.
     var readied: SessionRecord?
+    /// Where the process before was moving it to: these may play it still.
+    var leftMoving: [SessionRecord.Member] = []
     /// Counts fades.
     var fadeNumber = 0
     /// Fades that go on, with the rooms for which they are over: somebody has set or turned those, or another fade has
@@ -421,9 +423,14 @@ actor PlaybackSession {
         queue.current = self.queue.current
         let shown = self.members.indices.filter { self.members[$0].takesPart }
         let members = shown.map { self.members[$0] }
-        let moving = self.members.filter(\.joining)
+        let moving =
+            self.members.filter(\.joining).map { member in
+                SessionRecord.Member(
+                    route: member.route, name: member.name, room: member.room,
+                    endpoint: member.session?.descriptor.endpoint)
+            } + leftMoving
         var rejoin: [RouteID: String] = [:]
-        for member in members + moving {
+        for member in members {
             if let token = member.session?.descriptor.rejoinToken ?? member.rejoinToken {
                 rejoin[member.route] = token
             }
@@ -443,13 +450,7 @@ actor PlaybackSession {
         record.volumesLinked = volumesLinked ? true : nil
         record.played = played
         record.clips = clips.isEmpty ? nil : clips
-        if !moving.isEmpty {
-            record.moving = moving.map { member in
-                SessionRecord.Member(
-                    route: member.route, name: member.name, room: member.room,
-                    endpoint: member.session?.descriptor.endpoint)
-            }
-        }
+        record.moving = moving.isEmpty ? nil : moving
         do {
             try await store.saveSession(record, with: queue)
             // It may have ended meanwhile, and what was written last would bring it back.

@@ -84,8 +84,6 @@ enum HouseAnswer: Sendable, CustomStringConvertible {
     static let allowedTogether: Set<String> = [
         "routeNotFound", "mediaNotFound", "noSuchContent", "noActionableItem", "superseded", "commandSuperseded",
         "queueConflict", "unavailable", "cancelled", "partial", "routeBusy",
-        // Its room was moved away from meanwhile.
-        "routeLost",
     ]
     /// And where nobody else acts: an item may have ended by itself since the queue was looked at.
     static let allowedAlone: Set<String> = ["noSuchContent", "noActionableItem", "unavailable", "queueConflict"]
