@@ -178,7 +178,8 @@ extension RouterEngine {
             throw Self.noRecord(of: id)
         }
         let queue = try? await store.queue(session: id)
-        let known = try await queue.map { try await tokens(of: PlayQueue($0)) } ?? [:]
+        var known: [ItemID: MediaToken] = [:]
+        if let queue { known = try await tokens(of: PlayQueue(queue)) }
         if reason != .leave {
             if let members = try? await members(of: record) {
                 let environment = environment(for: id)

@@ -328,11 +328,40 @@ public actor RouterEngine: RouterControlling {
         let session = PlaybackSession(
             id: id, queue: queue, members: members, start: request.start, rate: request.rate,
             environment: environment(for: id))
-        try await takeOver(Set(members.map(\.route))) { try begin(session, id: id) }
+        let routes = Set(members.map(\.route))
+        try await checkBefore(
+            items, takingOver: routes,
+            fetched: choices.allSatisfy { $0.choice.chosen?.endpoint.protocol.family == .cast })
+        try await takeOver(routes) { try begin(session, id: id) }
         await session.setStartTrims(startTrims(request.rooms))
         try await session.start(volume: request.volume)
-        await forgetLeft(on: Set(members.map(\.route)))
+        await forgetLeft(on: routes)
         return await session.snapshot()
+    }
+
+    /// How many items are looked into before what plays gives way to them.
+    private static let checkedItems = 3
+
+    /// What plays there is not ended for items of which none can be played. Throws the first one's error.
+    ///
+    /// - Parameter fetched: by the devices themselves, which may reach what we do not.
+    private func checkBefore(_ items: [QueueItem], takingOver routes: Set<RouteID>, fetched: Bool) async throws {
+        guard items.count <= Self.checkedItems else { return }
+        var isPlaying = false
+        for session in running where await !session.routes.isDisjoint(with: routes) { isPlaying = true }
+        guard isPlaying else { return }
+        var failure: RouterError?
+        for item in items {
+            if case .live = item.source { return }
+            if fetched, case .url = item.source { return }
+            do {
+                _ = try await media.facts(item.source)
+                return
+            } catch {
+                failure = failure ?? RouterError(wrapping: error)
+            }
+        }
+        if let failure { throw failure }
     }
 
     /// From here on the session has its routes: see `takeOver`. Throws `cancelled` where nothing runs any more.

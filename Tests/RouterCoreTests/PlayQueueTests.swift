@@ -70,7 +70,8 @@ struct PlayQueueTests {
         "a repeated queue's beginning, which a device holds after its end, stays the beginning",
         arguments: [
             (["e", "f", "g", "h", "a", "b"], "abcdefgh"), (["e", "f", "g", "h", "x", "a"], "abcdefghx"),
-            (["f", "e", "g", "h", "a", "b", "c"], "abcdfegh"), (["e", "g", "f", "h", "a"], "abcdegfh"), ([], "abcdefgh"),
+            (["f", "e", "g", "h", "a", "b", "c"], "abcdfegh"), (["e", "g", "f", "h", "a"], "abcdegfh"),
+            ([], "abcdefgh"),
             // It goes from the beginning's middle on, or on before the end: that is somebody's wish.
             (["e", "f", "g", "h", "b"], "acdefghb"), (["e", "f", "a"], "bcdefagh"),
         ])

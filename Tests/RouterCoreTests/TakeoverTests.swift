@@ -47,6 +47,33 @@ struct TakeoverTests {
         }
     }
 
+    @Test("what plays goes on where nothing of what is to come instead can be played")
+    func nothingToPlay() async throws {
+        try await Self.house().live { house in
+            house.media.add("bad", failing: RouterError(.mediaUnsupported, "it is broken", scope: .item))
+            let before = try await house.play(["one", "two", "three"], in: ["Kitchen"])
+            let refused = Doing { try await house.play(["bad"], in: ["Kitchen"]) }
+            #expect(await refused.code() == .mediaUnsupported)
+            let kitchen = try #require(house.airplay.session(named: "Kitchen"))
+            #expect(!kitchen.asked.contains { if case .end = $0 { true } else { false } })
+            #expect(await house.session()?.id == before.id && house.airplay.sessions.count == 1)
+            _ = try await house.play(["bad", "two"], in: ["Kitchen"])
+            #expect(await eventually { await titles(house) == ["Title of two"] })
+        }
+    }
+
+    @Test("what comes next has its titles before its turn")
+    func upcomingTitles() async throws {
+        try await Self.house().live { house in
+            _ = try await house.play(["one", "two", "three", "one"], in: ["Kitchen"])
+            #expect(
+                await eventually {
+                    await house.session()?.queue.items.map(\.metadata.title)
+                        == ["one", "two", "three", "one"].map { "Title of \($0)" }
+                })
+        }
+    }
+
     @Test("two people who press play in one room at the same moment: the room is never had by both")
     func twoPlays() async throws {
         try await Self.house().live { house in

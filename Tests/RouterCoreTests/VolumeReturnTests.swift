@@ -53,6 +53,24 @@ struct VolumeReturnTests {
         }
     }
 
+    @Test("one that has forgotten, and comes back louder, is as loud as it was; one that is softer by now stays so")
+    func notLouder() async throws {
+        try await Self.rooms().live { house in
+            _ = try await house.play(["one"], in: ["Kitchen"])
+            _ = try await command(.setVolume(VolumePosition(0.2), room: nil), house)
+            house.airplay.session(named: "Kitchen")?.isLost()
+            #expect(await house.turn(seconds: 20) { house.airplay.sessions.count == 2 })
+            #expect(await eventually { !Self.volumes(house.airplay.sessions.last).isEmpty })
+            #expect(Self.volumes(house.airplay.sessions.last).map(\.level.value) == [0.2])
+            #expect(await house.session()?.volume?.level.value == 0.2)
+            _ = try await command(.setVolume(VolumePosition(0.8), room: nil), house)
+            house.airplay.sessions.last?.isLost()
+            #expect(await house.turn(seconds: 20) { house.airplay.sessions.count == 3 })
+            #expect(await eventually { await house.session()?.volume?.level.value == 0.5 })
+            #expect(Self.volumes(house.airplay.sessions.last).isEmpty)
+        }
+    }
+
     @Test("C5 and so it is by the next process")
     func toldAfterCrash() async throws {
         try await House.afterACrash(of: { Self.rooms(store: $0) }) { crashed, store in

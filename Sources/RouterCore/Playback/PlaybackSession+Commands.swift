@@ -74,7 +74,8 @@ extension PlaybackSession {
         case .previous: try await previous()
         case .seek(let time): try await seek(to: time)
         case .seekBy(let delta):
-            try await seek(to: (anchor?.position(at: clock.now()) ?? .zero) + delta)
+            // Where it is about to be heard from counts, as soon as that is known: two steps are two steps.
+            try await seek(to: (anchor.map { $0.position(at: max($0.instant, clock.now())) } ?? .zero) + delta)
         case .setVolume(let level, let room): try await setVolume(level, room: room, from: origin)
         case .stepVolume(let step, let room): try await stepVolume(step, room: room, from: origin)
         case .mute(let muted, let room): try await mute(muted, room: room)

@@ -335,6 +335,40 @@ extension PlaybackSession {
     }
 }
 
+extension PlaybackSession {
+    /// How many of the items that come next are looked into.
+    private static let learntAhead = 50
+
+    /// Titles and lengths of the files that come next, for who looks at the queue; one after the other.
+    func learnUpcoming() {
+        guard !isLearning else { return }
+        let items = queue.upcoming(after: queue.current, count: Self.learntAhead).filter { item in
+            guard case .file = item.source, !learnt.contains(item.id) else { return false }
+            return item.metadata.title == nil || item.metadata.duration == nil
+        }
+        guard !items.isEmpty else { return }
+        isLearning = true
+        learnt.formUnion(items.map(\.id))
+        jobs.add { [self] in await learn(items) }
+    }
+
+    private func learn(_ items: [QueueItem]) async {
+        var isNew = false
+        for item in items {
+            guard !ended, !ending, let facts = try? await environment.media.facts(item.source) else { continue }
+            var metadata = facts.metadata
+            metadata.duration = metadata.duration ?? facts.duration
+            queue.enrich(item.id, metadata)
+            isNew = true
+        }
+        isLearning = false
+        guard isNew, !ended else { return }
+        await publish()
+        // The queue may be another one by now.
+        learnUpcoming()
+    }
+}
+
 extension MediaPreparing {
     /// The item as a URL for a device of these capabilities. Throws `mediaUnsupported` where a picture would be shown that
     /// is not to be (A6).

@@ -79,6 +79,13 @@ extension PlaybackSession {
             target = VolumeState(level: level, muted: isBack && remembered?.muted ?? false)
             volumes.set(level, of: index)
         }
+        if isBack, target == nil, let known = members[index].volume, let reported,
+            known.level < reported.level || (known.muted && !reported.muted)
+        {
+            // Who turned it up meanwhile does so again; who is blasted by a device that has forgotten has no time to.
+            volumes.set(known.level, of: index)
+            target = VolumeState(level: limited(known.level, index), muted: known.muted)
+        }
         if let reading, target == nil, members[index].volume == nil || members[index].volumeIsOld {
             await heardVolume(reading, of: index)
         }

@@ -16,6 +16,7 @@ extension PlaybackSession {
     /// Has every room hold what comes next. Returns at once.
     func fillWindows() {
         guard started, !ended else { return }
+        learnUpcoming()
         for index in alivePull where members[index].queuesOnDevice {
             jobs.add { [self] in await fillWindow(index) }
         }

@@ -48,6 +48,9 @@ actor PlaybackSession {
     private var awaitingEnd: [CheckedContinuation<Void, Never>] = []
     /// Rooms that `join` is about to bring in.
     var comingIn: Set<Int> = []
+    /// Items whose tags were looked into before their turn, and whether some are just now.
+    var learnt: Set<ItemID> = []
+    var isLearning = false
     /// What was announced over it of late.
     var clips: [MediaToken] = []
     /// What the first fetching room reported last.
