@@ -24,6 +24,7 @@ struct CommandTermsTests {
     func anotherItem(_ command: RemoteCommand) async throws {
         try await House.kitchenAndLounge().live { house in
             let ids = try await house.play(["one", "two"], in: ["Lounge"]).queue.items.map(\.id)
+            #expect(await eventually { await house.session()?.queue.items.last?.metadata.title != nil })
             let before = (try house.lounge().asked.count, await house.session()?.queue)
             #expect(try await perform(command, house, for: ids[1]) == .superseded)
             #expect(try await perform(command, house, for: ids[1], within: 5) == .superseded)

@@ -72,8 +72,8 @@ struct RecallTests {
                 _ = try await house.engine.rejoin(id)
                 let now = try #require(await house.engine.sessions().first)
                 #expect(now.members.map(\.name) == ["Lounge"] && now.media == .playing)
-                #expect(house.cast.session(named: "Den")?.asked == [.end(.stop)])
-                #expect(await house.store.sessionsToRejoin().map(\.moving) == [nil])
+                #expect(await eventually { house.cast.session(named: "Den")?.asked == [.end(.stop)] })
+                #expect(await eventually { await house.store.sessionsToRejoin().map(\.moving) == [nil] })
             })
     }
 

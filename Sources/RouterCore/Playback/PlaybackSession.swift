@@ -199,6 +199,8 @@ actor PlaybackSession {
             firstStart = held
             if run != nil, let item = queue.item(queue.current) { run = try await makeRun(item, start: held) }
         }
+        // Devices that go on without us play from here on, whatever becomes of this process.
+        await remember()
         await beginFirst(at: firstStart)
         await passOverBrokenItems()
         guard !ended, members.contains(where: { $0.phase == .playing || $0.phase == .finished }) else {
