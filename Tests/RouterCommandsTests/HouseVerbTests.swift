@@ -334,6 +334,12 @@ struct HouseVerbTests {
             request.rooms == ["Kitchen", "Kids", "Den"] && request.context == true && request.failurePolicy == .retry(2)
         )
         #expect(try await VerbRun(["play", "a"], script, defaultRoom: "Den").router.requests.first?.rooms == ["Den"])
+        var passed = session
+        passed.queue.items[0].failure = "broken"
+        script.played = .success(passed)
+        let less = try await VerbRun(["play", "a"], script)
+        #expect(less.status == 0 && less.output == run.output)
+        #expect(less.errors.first?.contains("1 of 3 items did not play") == true, "\(less.errors)")
         session.members[1].error = RouterError(.routeLost, "gone")
         script.played = .success(session)
         let partial = try await VerbRun(["play", "a"], script)
