@@ -154,6 +154,18 @@ struct HouseVerbTests {
         #expect(
             try await VerbRun(["group", "trim", "upper", "Den", "60"], alone).router.commands.map(\.command)
                 == [.trim(0.6, room: "Den")])
+        // The session's own level is that of its loudest room, which is no room of the group.
+        var heard = mixed
+        heard.sessions[0].volume = VolumeState(level: VolumePosition(0.9))
+        heard.effect = { command, session in
+            guard case .setVolume(let level, let room?) = command else { return }
+            for index in session.members.indices where session.members[index].name == room {
+                session.members[index].volume = VolumeState(level: level)
+            }
+        }
+        let told = try await VerbRun(["group", "volume", "upper", "60"], heard)
+        #expect(told.output == ["upper (Kids and Den) is at 60 %"], "\(told.errors)")
+        #expect(try await VerbRun(["group", "volume", "upper", "mute"], heard).output.first?.contains("muted") == true)
         #expect(try await VerbRun(["group", "trim", "upper", "Den", "60"], script).router.commands.isEmpty)
         #expect(try await VerbRun(["group", "volume", "upper", "40"], script).status == 3)
     }
