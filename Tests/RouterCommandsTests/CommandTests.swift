@@ -101,6 +101,11 @@ struct CommandTests {
         #expect(message.contains(words) && !message.contains("Missing value"), "\(message)")
     }
 
+    @Test("the help of queue remove says when undo cannot take it back")
+    func removeHelp() {
+        #expect(RouterCommand.helpMessage(for: QueueRemoveCommand.self, columns: 400).contains("the session has ended"))
+    }
+
     @Test("play takes its request from the command line")
     func play() throws {
         let command = try #require(
