@@ -97,6 +97,11 @@ struct SchemaCheckTests {
         arguments: [
             (#"{"command": {"type": "seek", "to": 5}}"#, nil),
             (#"{"command": {"type": "seek"}}"#, "“command” has no “to”"),
+            (#"{"command": {"type": "seek", "to": -5}}"#, "“command”.to must be from 0 to 315360000"),
+            (#"{"command": {"type": "seek", "to": 1e300}}"#, "“command”.to must be from 0 to"),
+            (#"{"command": {"type": "seekBy", "by": -5}}"#, nil),
+            (#"{"command": {"type": "stepVolume", "by": -1}}"#, nil),
+            (#"{"command": {"type": "stepVolume", "by": 99}}"#, "“command”.by must be from -1 to 1"),
             (#"{"command": {"type": "sek", "to": 5}}"#, "seek"),
             (#"{"command": {"type": "play", "to": 5}}"#, "“command” has an unknown field “to”"),
             (#"{"command": {}}"#, "“command” has no type"), (#"{"command": "play"}"#, "“command” must be an object"),

@@ -82,6 +82,30 @@ struct CommandTests {
         #expect(RouterCommand.fullMessage(for: error).contains(words), "\(RouterCommand.fullMessage(for: error))")
     }
 
+    @Test(
+        "a number below nothing is a value and out of range, and not missing",
+        arguments: [
+            (["play", "a", "--volume", "-5"], "not -5"), (["play", "a", "--start", "-5"], "“-5” is not a time"),
+            (["play", "a", "--rate", "-1"], "not -1"), (["play", "a", "--timeout", "-3s"], "'-3s' is invalid"),
+            (["play", "a", "--subtitle-scale", "-1"], "not -1"), (["announce", "a", "--volume", "-5"], "not -5"),
+            (["announce", "a", "--deadline", "-5s"], "'-5s' is invalid"),
+            (["pause", "--within", "-2s"], "'-2s' is invalid"),
+            (["volume", "10", "--fade", "-2s"], "'-2s' is invalid"),
+            (["queue", "history", "--limit", "-1"], "--limit is"), (["watch", "--count", "-1"], "--count is"),
+            (["simulate", "--port", "-1"], "not -1"),
+        ])
+    func negative(_ arguments: [String], _ words: String) throws {
+        let error = try #require(throws: (any Error).self) { try RouterCommand.parseAsRoot(arguments) }
+        #expect(RouterCommand.exitCode(for: error).rawValue == 64)
+        let message = RouterCommand.message(for: error)
+        #expect(message.contains(words) && !message.contains("Missing value"), "\(message)")
+    }
+
+    @Test("the help of queue remove says when undo cannot take it back")
+    func removeHelp() {
+        #expect(RouterCommand.helpMessage(for: QueueRemoveCommand.self, columns: 400).contains("the session has ended"))
+    }
+
     @Test("play takes its request from the command line")
     func play() throws {
         let command = try #require(

@@ -154,6 +154,18 @@ struct HouseVerbTests {
         #expect(
             try await VerbRun(["group", "trim", "upper", "Den", "60"], alone).router.commands.map(\.command)
                 == [.trim(0.6, room: "Den")])
+        // The session's own level is that of its loudest room, which is no room of the group.
+        var heard = mixed
+        heard.sessions[0].volume = VolumeState(level: VolumePosition(0.9))
+        heard.effect = { command, session in
+            guard case .setVolume(let level, let room?) = command else { return }
+            for index in session.members.indices where session.members[index].name == room {
+                session.members[index].volume = VolumeState(level: level)
+            }
+        }
+        let told = try await VerbRun(["group", "volume", "upper", "60"], heard)
+        #expect(told.output == ["upper (Kids and Den) is at 60 %"], "\(told.errors)")
+        #expect(try await VerbRun(["group", "volume", "upper", "mute"], heard).output.first?.contains("muted") == true)
         #expect(try await VerbRun(["group", "trim", "upper", "Den", "60"], script).router.commands.isEmpty)
         #expect(try await VerbRun(["group", "volume", "upper", "40"], script).status == 3)
     }
@@ -185,7 +197,7 @@ struct HouseVerbTests {
         var script = script
         script.transferred = .success(Self.transferred(["no subtitles"]))
         let run = try await VerbRun(["transfer", "@group:upper", "--preflight"], script)
-        #expect(run.router.transfers.first?.preflight == true && run.router.transfers.first?.rooms == ["Kids", "Den"])
+        #expect(run.router.transfers.first?.preflight == true && run.router.transfers.first?.rooms == ["@group:upper"])
         #expect(run.errors == ["note: in Den: no subtitles"] && run.output == ["“Blue” can go on in Den at 1:23"])
         #expect(
             try await VerbRun(["transfer", "Den", "-o", "json"], script).decoded(TransferResult.self)
@@ -330,10 +342,22 @@ struct HouseVerbTests {
             ["play", "a.flac", "-r", "Kitchen", "--on", "@group:upper", "--context", "--on-failure", "retry=2"], script)
         #expect(run.output == ["Playing “Blue” by Joni in Kitchen (AirPlay 1 (RAOP)) and Den (Google Cast)"])
         let request = try #require(run.router.requests.first)
-        #expect(
-            request.rooms == ["Kitchen", "Kids", "Den"] && request.context == true && request.failurePolicy == .retry(2)
-        )
+        // A group goes by its name: its trims are the router's to look up.
+        #expect(request.rooms == ["Kitchen", "@group:upper"])
+        #expect(request.context == true && request.failurePolicy == .retry(2))
+        let wrong = try await VerbRun(["play", "a", "--on", "@group:lower"], script)
+        #expect(wrong.status == 3 && wrong.router.requests.isEmpty)
+        var without = script
+        without.groups = [RoomGroup(name: "bare", rooms: [])]
+        let bare = try await VerbRun(["play", "a", "--on", "@group:bare"], without)
+        #expect(bare.status == 3 && bare.router.requests.isEmpty)
         #expect(try await VerbRun(["play", "a"], script, defaultRoom: "Den").router.requests.first?.rooms == ["Den"])
+        var passed = session
+        passed.queue.items[0].failure = "broken"
+        script.played = .success(passed)
+        let less = try await VerbRun(["play", "a"], script)
+        #expect(less.status == 0 && less.output == run.output)
+        #expect(less.errors.first?.contains("1 of 3 items did not play") == true, "\(less.errors)")
         session.members[1].error = RouterError(.routeLost, "gone")
         script.played = .success(session)
         let partial = try await VerbRun(["play", "a"], script)

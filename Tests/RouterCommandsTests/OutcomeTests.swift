@@ -56,6 +56,20 @@ struct OutcomeTests {
         #expect(outcome.error?.causes == ["Green: cut short", "i3.flac: empty"])
     }
 
+    @Test("items that were passed over are a notice where a daemon plays on, and an error where nothing plays")
+    func passedOver() {
+        let items = (1...4).map { Samples.item("i\($0)", title: "T\($0)", failure: $0 < 3 ? "broken" : nil) }
+        let session = Samples.session(items: items)
+        let outcome = PlayOutcome(session, goesOn: true)
+        #expect(outcome.status == 0 && outcome.error == nil && outcome.notice?.severity == .warning)
+        #expect(
+            outcome.notice?.message
+                == "2 of 4 items did not play and were passed over (T1: broken; T2: broken)")
+        var over = session
+        over.media = .stopped
+        #expect(PlayOutcome(over, goesOn: true).status == 1 && PlayOutcome(over, goesOn: true).notice == nil)
+    }
+
     /// The table of `interfaces.md` 1.3.
     static let statuses: [(RouterError.Code, Int32)] = [
         (.routeNotFound, 3), (.routeAmbiguous, 3), (.mediaNotFound, 3), (.authRequired, 4), (.authFailed, 4),

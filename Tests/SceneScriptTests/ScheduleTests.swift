@@ -217,6 +217,8 @@ import Testing
         for schedule in schedules {
             await #expect(throws: RouterError.self) { try await rig.host.saveSchedule(schedule) }
         }
+        let slash = await #expect(throws: RouterError.self) { try await rig.host.saveSchedule(at(6, 0, id: "d e/f")) }
+        #expect(slash?.message.contains("“/”") == true)
         #expect(try await rig.host.schedules().isEmpty)
         try await rig.host.saveSchedule(at(6, 0, id: "wake-up"))
         let error = await #expect(throws: RouterError.self) { try await rig.host.removeSchedule("wakeup") }

@@ -1,6 +1,7 @@
 import RouteModel
 
-/// A request's body that says more of its fields than their types do.
+/// A request's body that says more of its fields than their types do. Where it is a choice among several, a field is named
+/// with the choice before it: `seek.to`.
 protocol RefinedSchema {
     static var refinements: [String: JSONSchema] { get }
 }
@@ -182,6 +183,10 @@ public struct CommandBody: Codable, Sendable, Hashable, RefinedSchema {
     static var refinements: [String: JSONSchema] {
         ["expected": .string(lengths: 1...128), "within": .number(CommandTerms.seconds)]
     }
+}
+
+extension RemoteCommand: RefinedSchema {
+    static var refinements: [String: JSONSchema] { ["seek.to": fromZero, "stepVolume.by": .number(-1...1)] }
 }
 
 public struct EditBody: Codable, Sendable, Hashable, RefinedSchema {

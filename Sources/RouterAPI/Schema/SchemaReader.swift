@@ -67,13 +67,17 @@ final class SchemaReader {
             }
             return (.object(properties), value)
         }
+        let refined = (type as? any RefinedSchema.Type)?.refinements ?? [:]
         var variants: [JSONSchema.Variant] = []
         var first: Value?
         for tag in tagged.tags {
             let reading = Reading(self, tag: tag)
             let value = try type.init(from: reading)
             first = first ?? value
-            variants.append(JSONSchema.Variant(tag, reading.properties.filter { $0.name != "type" }))
+            let properties = reading.properties.filter { $0.name != "type" }.map {
+                JSONSchema.Property($0.name, refined["\(tag).\($0.name)"] ?? $0.schema, required: $0.required)
+            }
+            variants.append(JSONSchema.Variant(tag, properties))
         }
         guard let first else { throw Unreadable(description: "\(type) has no tags") }
         return (.tagged(variants), first)

@@ -20,14 +20,14 @@ struct AnnounceCommand: RouterVerb {
     @Argument(help: "A file or a URL.", completion: .file())
     var what: String
 
-    @Option(name: .long, help: "How loud, 0 to 100. Without it the volume stays as it is.")
+    @Option(name: .long, parsing: .unconditional, help: "How loud, 0 to 100. Without it the volume stays as it is.")
     var volume: Int?
 
     @Option(name: .long, help: "high interrupts what plays; low lowers it or waits for its end.")
     var priority: AnnounceRequest.Priority = .high
 
     @Option(
-        name: .long,
+        name: .long, parsing: .unconditional,
         help: ArgumentHelp("It is over after this long, 1s to 10m, and everything is restored.", valueName: "time"))
     var deadline: Delay = Delay(seconds: 60)
 

@@ -25,7 +25,7 @@ struct CastMessageCommand: AsyncParsableCommand {
     @Option(name: .long, help: ArgumentHelp("Launch this app where it does not run.", valueName: "id"))
     var app: String?
 
-    @Option(name: .long, help: "Print what comes back within so many seconds.")
+    @Option(name: .long, parsing: .unconditional, help: "Print what comes back within so many seconds.")
     var listen: Double = 0
 
     @OptionGroup var options: GlobalOptions

@@ -97,13 +97,13 @@ struct CastLoadCommand: AsyncParsableCommand {
 
     @OptionGroup var item: CastItemOptions
 
-    @Option(name: .long, help: "Begin here: seconds, 1:23 or 1:02:03.")
+    @Option(name: .long, parsing: .unconditional, help: "Begin here: seconds, 1:23 or 1:02:03.")
     var start: String?
 
     @Flag(name: .long, help: "Hold it ready, and do not begin.")
     var paused = false
 
-    @Option(name: .long, help: "Playback rate, 0.5 to 2.")
+    @Option(name: .long, parsing: .unconditional, help: "Playback rate, 0.5 to 2.")
     var rate: Double?
 
     @Option(name: .long, help: ArgumentHelp("The receiver app to load it in.", valueName: "id"))

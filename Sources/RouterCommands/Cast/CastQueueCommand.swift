@@ -34,19 +34,21 @@ struct CastQueueCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("Item ids or URLs, by verb.", valueName: "what"))
     var what: [String] = []
 
-    @Option(name: .long, help: ArgumentHelp("Put it before this item.", valueName: "id"))
+    @Option(name: .long, parsing: .unconditional, help: ArgumentHelp("Put it before this item.", valueName: "id"))
     var before: Int?
 
     @Flag(name: .long, help: "With insert: play the first of them now.")
     var play = false
 
-    @Option(name: .long, help: "With load and update: begin the item here.")
+    @Option(name: .long, parsing: .unconditional, help: "With load and update: begin the item here.")
     var start: String?
 
-    @Option(name: .long, help: ArgumentHelp("With load: begin with this one, from 1.", valueName: "number"))
+    @Option(
+        name: .long, parsing: .unconditional,
+        help: ArgumentHelp("With load: begin with this one, from 1.", valueName: "number"))
     var first: Int = 1
 
-    @Option(name: .long, help: "With insert and update: fetch it so many seconds ahead.")
+    @Option(name: .long, parsing: .unconditional, help: "With insert and update: fetch it so many seconds ahead.")
     var preload: Double?
 
     @Option(name: .long, help: ArgumentHelp("With load: the receiver app.", valueName: "id"))
@@ -83,6 +85,10 @@ struct CastQueueCommand: AsyncParsableCommand {
         }
         if verb == .update, start == nil, preload == nil {
             throw ValidationError("Say what to change: --start, --preload.")
+        }
+        if let before, before < 0 { throw ValidationError("--before takes an item's id, not \(before).") }
+        if let preload, !(0...86_400).contains(preload) {
+            throw ValidationError("--preload takes seconds, 0 to 86400, not \(preload).")
         }
         if first < 1 { throw ValidationError("Items are counted from 1.") }
         if verb == .load, first > max(1, what.count) {

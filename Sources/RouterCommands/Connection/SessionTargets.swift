@@ -235,7 +235,8 @@ struct TargetFinder {
 
     // MARK: Rooms
 
-    /// The names to hand to a router. Names are left to it, for it waits for what is not found yet; the rest is spelt out.
+    /// What to hand to a router. Names are left to it, for it waits for what is not found yet, and so is what a selector
+    /// means; that there is such a group is looked at here.
     ///
     /// With nothing said: the default room, and without one nothing, which is the only room there is.
     func rooms(_ target: TargetOptions) async throws -> [String] {
@@ -250,14 +251,10 @@ struct TargetFinder {
             switch Selector(selector) {
             case .name(let name)?: names = [name]
             case .default?: names = [try defaultRoom()]
+            // The router needs the group's name: by that it knows how loud its rooms are against each other.
             case .group(let name)?:
-                names = try await group(name).rooms
-                guard !names.isEmpty else {
-                    throw RouterError(
-                        .routeNotFound, "the group \(name) has no rooms",
-                        hint: "Add one: router group add \(name) ROOM",
-                        scope: .route)
-                }
+                let group = try await filledGroup(name)
+                names = ["@group:\(group.name)"]
             // The router knows best which rooms these are, devices that are in several rooms among them.
             case .all?, .active?: names = [selector]
             case nil:
@@ -275,6 +272,7 @@ struct TargetFinder {
             switch Selector(selector) {
             case .active?: names += await context.router.sessions().filter(\.isActive).flatMap(\.roomNames)
             case .all?: names += try await context.router.rooms(settle: true).map(\.name)
+            case .group(let name)?: names += try await filledGroup(name).rooms
             default: names += try await rooms([selector])
             }
         }
@@ -297,6 +295,16 @@ struct TargetFinder {
             .routeNotFound, "there is no group called “\(name)”\(meant)",
             hint: "Run “router group list” to see what there is", scope: .route,
             candidates: near.isEmpty ? groups.map(\.name) : near)
+    }
+
+    private func filledGroup(_ name: String) async throws -> RoomGroup {
+        let group = try await group(name)
+        guard !group.rooms.isEmpty else {
+            throw RouterError(
+                .routeNotFound, "the group \(name) has no rooms", hint: "Add one: router group add \(name) ROOM",
+                scope: .route)
+        }
+        return group
     }
 
     private func defaultRoom() throws -> String {

@@ -108,7 +108,9 @@ struct DaemonLogsCommand: AsyncParsableCommand {
     @Option(name: .long, help: ArgumentHelp("The least severe that is shown.", valueName: "level"))
     var level: String?
 
-    @Option(name: .long, help: ArgumentHelp("At most so many lines, 1 to 1000.", valueName: "count"))
+    @Option(
+        name: .long, parsing: .unconditional,
+        help: ArgumentHelp("At most so many lines, 1 to 1000.", valueName: "count"))
     var limit: Int = 200
 
     @Flag(name: .shortAndLong, help: "Go on, until Ctrl-C; as JSON it is an object a line.")

@@ -34,9 +34,21 @@ struct GroupVolumeCommand: RouterVerb {
             on: targets, { Self.commands(setting, group, $0) },
             sentence: { report in
                 if case .linked(let on) = setting { return VolumeSetting.sentence(linked: on) }
-                let loud = report.volume.map { "at \($0) %" } ?? "set"
-                return "\(group.name) (\(report.place)) is \(report.muted == true ? "muted" : loud)"
+                let isPart = targets.contains { $0.session.id == report.session && $0.part != nil }
+                return Self.sentence(setting, group, report, isPart: isPart)
             })
+    }
+
+    /// - Parameter isPart: Others play along: what the session as a whole is at is not the group's.
+    private static func sentence(
+        _ setting: VolumeSetting, _ group: RoomGroup, _ report: PerformedCommand, isPart: Bool
+    ) -> String {
+        var muted = report.muted == true
+        if isPart, case .muted(let on) = setting { muted = on }
+        // A group is as loud as the loudest of its rooms.
+        let volume = isPart ? report.levels?.values.max() : report.volume
+        let loud = volume.map { "at \($0) %" } ?? "set"
+        return "\(group.name) (\(report.place)) is \(muted ? "muted" : loud)"
     }
 
     static func commands(_ setting: VolumeSetting, _ group: RoomGroup, _ target: SessionTarget) -> [RemoteCommand] {

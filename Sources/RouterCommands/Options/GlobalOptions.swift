@@ -76,7 +76,9 @@ struct GlobalOptions: ParsableArguments {
         help: "Return once the command is taken, without waiting for its effect; not for play, transfer and announce.")
     var noWait = false
 
-    @Option(name: .long, help: ArgumentHelp("Wait no longer than this: 500ms, 10s, 2m.", valueName: "time"))
+    @Option(
+        name: .long, parsing: .unconditional,
+        help: ArgumentHelp("Wait no longer than this: 500ms, 10s, 2m.", valueName: "time"))
     var timeout: Delay?
 
     @Flag(name: .long, help: "Fail (124) where it cannot be seen that a command had its effect.")

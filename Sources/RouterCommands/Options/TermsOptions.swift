@@ -11,7 +11,7 @@ struct TermsOptions: ParsableArguments {
     var ifItem: String?
 
     @Option(
-        name: .long,
+        name: .long, parsing: .unconditional,
         help: ArgumentHelp(
             "See its effect within this time; what is not begun by then is not done any more.",
             valueName: "seconds"))

@@ -32,16 +32,17 @@ struct DaemonPlay {
             return tell(last)
         }
         try context.show(session, Self.sentence(session))
-        return tell(session)
+        return tell(session, goesOn: true)
     }
 
     /// Says what went wrong, and gives the exit status.
-    private func tell(_ session: SessionSnapshot) -> Int32 {
-        let outcome = PlayOutcome(session)
+    private func tell(_ session: SessionSnapshot, goesOn: Bool = false) -> Int32 {
+        let outcome = PlayOutcome(session, goesOn: goesOn)
         if context.options.speaks {
             for story in outcome.stories { context.console.err(Console.clean(story)) }
         }
         if let error = outcome.error { context.report.say(error) }
+        if let notice = outcome.notice { context.report.say(notice) }
         return outcome.status
     }
 

@@ -52,13 +52,15 @@ struct PlayCommand: RouterVerb {
     @Flag(name: .long, help: "Say what would be chosen for each room and why, and do not play.")
     var explain = false
 
-    @Option(name: .long, help: "Set the volume, 0 to 100. Without it a room is as loud as its start volume says.")
+    @Option(
+        name: .long, parsing: .unconditional,
+        help: "Set the volume, 0 to 100. Without it a room is as loud as its start volume says.")
     var volume: Int?
 
-    @Option(name: .long, help: "Begin here in the first item: seconds, 1:23 or 1:02:03.")
+    @Option(name: .long, parsing: .unconditional, help: "Begin here in the first item: seconds, 1:23 or 1:02:03.")
     var start: String?
 
-    @Option(name: .long, help: "How fast to play, 0.5 to 2, where the receiver can.")
+    @Option(name: .long, parsing: .unconditional, help: "How fast to play, 0.5 to 2, where the receiver can.")
     var rate: Double = 1
 
     @Option(name: .long, help: "Begin again after the last item: off, one or all.")

@@ -18,7 +18,7 @@ struct SubtitleOptions: ParsableArguments {
     var subtitleOffset: String?
 
     @Option(
-        name: .long,
+        name: .long, parsing: .unconditional,
         help: ArgumentHelp("Stretch subtitle times, 0.5 to 2: 1.0427 from PAL.", valueName: "factor"))
     var subtitleScale: Double?
 

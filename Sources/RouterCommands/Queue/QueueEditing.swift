@@ -170,7 +170,8 @@ struct QueueRemoveCommand: RouterVerb {
     static let configuration = CommandConfiguration(
         commandName: "remove", abstract: "Take items out of the queue.",
         discussion: """
-            Where what plays is among them, what follows it plays. “router queue undo” takes it back.
+            Where what plays is among them, what follows it plays. “router queue undo” takes it back; where \
+            nothing is left the session has ended, and it cannot.
 
               router queue remove 3
               router queue remove 3-5 8

@@ -108,7 +108,7 @@ struct QueueHistoryCommand: RouterVerb {
             """)
     static let discovers = false
 
-    @Option(name: .long, help: ArgumentHelp("At most so many, 1 to 1000.", valueName: "count"))
+    @Option(name: .long, parsing: .unconditional, help: ArgumentHelp("At most so many, 1 to 1000.", valueName: "count"))
     var limit: Int = 20
 
     @OptionGroup var target: TargetOptions

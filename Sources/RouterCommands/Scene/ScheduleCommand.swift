@@ -59,7 +59,9 @@ struct ScheduleAddCommand: AsyncParsableCommand {
         completion: .custom { _, _, typed in DynamicCompletion.scenes(typed) })
     var scene: String
 
-    @Option(name: .long, help: ArgumentHelp("At this time of day, by the local clock.", valueName: "HH:MM"))
+    @Option(
+        name: .long, parsing: .unconditional,
+        help: ArgumentHelp("At this time of day, by the local clock.", valueName: "HH:MM"))
     var at: String?
 
     @Option(

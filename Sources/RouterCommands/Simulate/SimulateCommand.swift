@@ -63,7 +63,7 @@ struct SimulateCommand: AsyncParsableCommand {
     var group: [SimulatedGroupSpec] = []
 
     @Option(
-        name: .long,
+        name: .long, parsing: .unconditional,
         help:
             "The first receiver's port; the next ones follow, Cast first. 0 takes free ones. Else 8009, 5000 and 7000.")
     var port: Int?

@@ -25,7 +25,9 @@ struct VolumeCommand: RouterVerb {
             "45, +5, -5, mute, unmute, link or unlink; nothing shows how loud it is.", valueName: "level"))
     var level: String?
 
-    @Option(name: .long, help: ArgumentHelp("Go there evenly over this time, at most an hour.", valueName: "time"))
+    @Option(
+        name: .long, parsing: .unconditional,
+        help: ArgumentHelp("Go there evenly over this time, at most an hour.", valueName: "time"))
     var fade: Delay?
 
     @OptionGroup var target: TargetOptions

@@ -24,7 +24,7 @@ struct WatchCommand: RouterVerb {
         help: ArgumentHelp("Only these events, by name; a snapshot is always printed.", valueName: "names"))
     var events: String?
 
-    @Option(name: .long, help: ArgumentHelp("End after so many lines.", valueName: "count"))
+    @Option(name: .long, parsing: .unconditional, help: ArgumentHelp("End after so many lines.", valueName: "count"))
     var count: Int?
 
     @Flag(name: .long, help: "Watch the other players of this desktop (MPRIS), and not the router.")

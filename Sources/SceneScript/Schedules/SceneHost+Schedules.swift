@@ -73,8 +73,14 @@ extension SceneHost {
         func wrong(_ message: String, _ hint: String) -> RouterError {
             RouterError(.configuration, message, hint: hint, scope: .command)
         }
-        guard (1...64).contains(schedule.id.count), !schedule.id.contains(where: { $0.isNewline || $0 == "/" }) else {
-            throw wrong("a schedule's id has 1 to 64 characters on one line", "Give it a short name")
+        guard (1...64).contains(schedule.id.count) else {
+            throw wrong("a schedule's id has 1 to 64 characters, not \(schedule.id.count)", "Give it a short name")
+        }
+        // It is a part of a path in the API.
+        guard !schedule.id.contains(where: { $0.isNewline || $0 == "/" }) else {
+            throw wrong(
+                "a schedule's id has no “/” and no line break in it",
+                "Leave them out: letters, digits, spaces and dashes are fine")
         }
         switch schedule.trigger {
         case .time(let minutes, let days):
