@@ -45,7 +45,9 @@ public enum RouterProgram {
     static func run(_ typed: [String], _ console: Console) async -> Int32 {
         let words = CommandWords.complete(typed)
         let report = ErrorReport(console: console, format: CommandWords.format(words), verbose: false)
-        if let error = CommandWords.unknownCommand(words, among: commandNames) ?? CommandWords.misplacedRooms(words) {
+        if let error = CommandWords.emptyWord(words) ?? CommandWords.unknownCommand(words, among: commandNames)
+            ?? CommandWords.misplacedRooms(words)
+        {
             report.say(error.error)
             return UsageError.exitStatus
         }
