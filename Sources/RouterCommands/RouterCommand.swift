@@ -38,6 +38,7 @@ public enum RouterProgram {
     public static func run() async {
         let status = await run(Array(CommandLine.arguments.dropFirst()), Console())
         if status != 0 { exit(status) }
+        if let lost = OutputFailure.status { exit(lost) }
     }
 
     /// - Parameter typed: the words after `router`.
