@@ -89,19 +89,16 @@ struct Console: Sendable {
 
 /// Standard output cannot be written any more: what then becomes of the command.
 enum OutputFailure {
-    private static let told = Mutex(false)
-    private static let failed = Mutex(false)
+    private static let told = Atomic<Bool>(false)
+    private static let failed = Atomic<Bool>(false)
 
     /// The exit status of a command that did all it should, where what it printed has got lost; nil where it has not.
-    static var status: Int32? { failed.withLock { $0 } ? ExitStatus.outputLost : nil }
+    static var status: Int32? { failed.load(ordering: .acquiring) ? ExitStatus.outputLost : nil }
 
     /// Ends the process where it only prints. Where SIGTERM is read, something plays, or has to be put away first.
     static func happened(_ error: Int32) {
-        let isFirst = told.withLock { told in
-            defer { told = true }
-            return !told
-        }
-        guard isFirst else { return }
+        // Once is enough: a second SIGTERM would cut short what is being put away.
+        if told.exchange(true, ordering: .acquiringAndReleasing) { return }
         let endsAtOnce = Signals.isUsual(SIGTERM)
         guard error != EPIPE else {
             // A reader that has gone (`| head`) is no mistake.
@@ -113,7 +110,7 @@ enum OutputFailure {
         Console().err("  hint: Make room there, or send the output elsewhere")
         if endsAtOnce { exit(ExitStatus.outputLost) }
         // What plays is heard all the same, and a terminal that has gone tells so by SIGHUP.
-        failed.withLock { $0 = true }
+        failed.store(true, ordering: .releasing)
     }
 
     /// As the system ends a program that writes to nobody: shells say nothing of it. The libraries ignore SIGPIPE.
