@@ -2,6 +2,7 @@
 #include "cposix.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
 #include <malloc.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { BURST_LIMIT = 64 };
 
@@ -174,6 +176,24 @@ int cposix_take_news(int socket, cposix_socket_news *news) {
         }
     }
     return 1;
+}
+
+void cposix_open_standard_descriptors(void) {
+    for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++) {
+        if (fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) {
+            continue;
+        }
+        // The lowest that is free, which is this one: those below it are open by now.
+        int opened = open("/dev/null", O_RDWR);
+        if (opened > STDERR_FILENO) {
+            close(opened);
+        }
+    }
+}
+
+/// Before `main`: Swift's own start makes threads, and with them descriptors.
+__attribute__((constructor)) static void open_standard_descriptors_at_start(void) {
+    cposix_open_standard_descriptors();
 }
 
 void cposix_share_one_heap(void) {

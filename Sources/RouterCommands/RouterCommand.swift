@@ -38,6 +38,7 @@ public enum RouterProgram {
     public static func run() async {
         let status = await run(Array(CommandLine.arguments.dropFirst()), Console())
         if status != 0 { exit(status) }
+        if let lost = OutputFailure.status { exit(lost) }
     }
 
     /// - Parameter typed: the words after `router`.
@@ -45,7 +46,9 @@ public enum RouterProgram {
     static func run(_ typed: [String], _ console: Console) async -> Int32 {
         let words = CommandWords.complete(typed)
         let report = ErrorReport(console: console, format: CommandWords.format(words), verbose: false)
-        if let error = CommandWords.unknownCommand(words, among: commandNames) ?? CommandWords.misplacedRooms(words) {
+        if let error = CommandWords.emptyWord(words) ?? CommandWords.unknownCommand(words, among: commandNames)
+            ?? CommandWords.misplacedRooms(words)
+        {
             report.say(error.error)
             return UsageError.exitStatus
         }

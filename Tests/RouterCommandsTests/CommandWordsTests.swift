@@ -105,6 +105,43 @@ struct CommandWordsTests {
     }
 
     @Test(
+        "an empty argument is told before anything is done",
+        arguments: [
+            (["session", "end", ""], "an argument is empty"), ([""], "an argument is empty"),
+            (["queue", "remove", "1", ""], "an argument is empty"), (["play", "--", ""], "an argument is empty"),
+            (["devices", "forget", "--yes", ""], "an argument is empty"),
+            (["pair", "-qy", ""], "an argument is empty"),
+            (["play", "a", "--room=Den", ""], "an argument is empty"),
+            (["-o", "json", "announce", ""], "an argument is empty"),
+            (["pause", "-r", ""], "the name after -r is empty"), (["-r", "", "pause"], "the name after -r is empty"),
+            (["pause", "--room="], "the name after --room is empty"),
+            (["pause", "--on", ""], "the name after --on is empty"),
+            (["config", "set", "default_room", ""], nil), (["cast", "message", "TV", "urn:x-cast:a", ""], nil),
+            (["rooms", "set", "Den", "--alias", ""], nil), (["---completion", "play", "--", "room", ""], nil),
+            (["play", "--", "--room="], nil), (["volume", "-5"], nil), ([], nil),
+        ] as [([String], String?)])
+    func emptyWords(_ words: [String], _ said: String?) {
+        let error = CommandWords.emptyWord(CommandWords.complete(words))
+        #expect(error?.message == said)
+        #expect(error == nil || error?.hint != nil)
+    }
+
+    @Test("an empty argument exits 64, in words and as a document")
+    func emptyWordEnds() async throws {
+        func told(_ words: [String]) async -> String {
+            let printed = Mutex<[String]>([])
+            let console = Console(writingTo: .init(columns: 100) { text, _ in printed.withLock { $0.append(text) } })
+            #expect(await RouterProgram.run(words, console) == 64)
+            return printed.withLock { $0.joined() }
+        }
+        let text = await told(["volume", ""])
+        #expect(text.contains("an argument is empty"), "\(text)")
+        let document = await told(["volume", "", "-o", "json"])
+        let error = try JSONDecoder().decode(RouterError.self, from: Data(document.utf8))
+        #expect(error.code.rawValue == "usage" && error.message == "an argument is empty")
+    }
+
+    @Test(
         "lengths of time",
         arguments: [
             ("500ms", 0.5), ("10s", 10), ("2m", 120), ("1h", 3600), ("7", 7), ("1.5s", 1.5), ("0", nil), ("-1s", nil),

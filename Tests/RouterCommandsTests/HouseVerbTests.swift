@@ -81,6 +81,29 @@ struct HouseVerbTests {
         #expect(configured.status == 78 && configured.errors[0].contains("configuration file"))
     }
 
+    @Test(
+        "a device's name changes and removes no room that holds it, nor does the beginning of a room's name",
+        arguments: [
+            ["remove"], ["remove", "--yes"], ["prefer", "cast"], ["add", "Den"], ["set", "--volume-limit", "60"],
+            ["rename", "Study"],
+        ])
+    func deviceOfARoom(_ verb: [String]) async throws {
+        // Kids is in Upstairs now, and no room by itself; Attic is away.
+        var script = script
+        script.rooms.removeAll { $0.name == "Kids" }
+        for (word, said) in [
+            ("Kids", "Kids is a device in the room Upstairs"), ("rt-kids", "Kids is a device in the room Upstairs"),
+            ("attic", "attic is a device in the room Upstairs"), ("Upst", "did you mean “Upstairs”"),
+        ] {
+            let run = try await VerbRun(["rooms", verb[0], word] + verb.dropFirst(), script)
+            #expect(run.status == 3 && run.errors[0].contains(said), "\(run.errors)")
+            #expect(run.errors.last?.contains("hint:") == true)
+            #expect(run.router.savedRooms.isEmpty && run.router.removed.isEmpty)
+        }
+        let own = try await VerbRun(["rooms", verb[0], "rt-den"] + verb.dropFirst(), script)
+        #expect(own.status == 78 && own.errors[0].contains("only by itself"), "\(own.errors)")
+    }
+
     @Test("a room's limit, quiet hours, offset and other names are changed in place, and taken out")
     func set() async throws {
         var script = script

@@ -52,6 +52,13 @@ struct QueueTests {
         #expect(try json.decoded(QueueSnapshot.self) == script().edited.get())
     }
 
+    @Test("an empty word is no item, not even the only one")
+    func noWord() throws {
+        let one = SampleHouse.session("se-1", ["Kitchen"], items: 1).queue
+        #expect(throws: UsageError.self) { try QueuePlace(queue: one).items([""]) }
+        #expect(throws: UsageError.self) { try QueuePlace(queue: one).item("") }
+    }
+
     @Test("what was added is counted")
     func counted() async throws {
         #expect(

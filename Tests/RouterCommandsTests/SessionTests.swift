@@ -39,6 +39,8 @@ struct SessionTests {
             }
         }
         #expect(throws: RouterError.self) { try SessionChoice.one(nil, of: []) }
+        // Nothing is the beginning of all, and means none, not even the only one.
+        #expect(throws: UsageError.self) { try SessionChoice.one("", of: [two[0]]) }
     }
 
     @Test("C6 move says where to, by room or by device")

@@ -62,6 +62,10 @@ int cposix_take_news(int socket, cposix_socket_news *news);
 /// Names the calling thread, for tools that list threads. At most 15 characters.
 void cposix_name_thread(const char *name);
 
+/// Opens /dev/null as standard input, output and error where they are closed (`<&-`): what is opened next would take their
+/// numbers, and be read and written as though it were they. Done by itself before `main`.
+void cposix_open_standard_descriptors(void);
+
 /// Has all threads allocate from one heap, which grows by a mebibyte. To be called before there is a second thread.
 ///
 /// glibc gives each thread that allocates a heap of its own, which grows by a page and a system call at a time.

@@ -78,6 +78,40 @@ enum CommandWords {
         return takesValue && next != nil ? 2 : nil
     }
 
+    // MARK: Empty words
+
+    /// Commands that an empty word means something to: a setting that is taken out, a message without text.
+    private static let takeEmpty: Set<String> = ["router config set", "router cast message"]
+
+    /// What to say of an empty word: most come from a variable that was never set, and would mean the first thing, or the
+    /// only one. Nil where there is none, or where it may be: the value of an option, which knows itself what it takes.
+    static func emptyWord(_ words: [String]) -> UsageError? {
+        // A shell's completion asks with the word that is still to be typed.
+        if words.first?.hasPrefix("---") == true { return nil }
+        if let path = Verb(words)?.path, takeEmpty.contains(path) { return nil }
+        let hint = "Check the variable that it came from"
+        var isRest = false
+        for (index, word) in words.enumerated() {
+            let before = index > 0 && !isRest ? words[index - 1] : ""
+            if word == "--" { isRest = true }
+            if !isRest, rooms.contains(name(word)), word == name(word) + "=" {
+                return UsageError("the name after \(name(word)) is empty", hint: hint)
+            }
+            guard word.isEmpty else { continue }
+            if rooms.contains(before) { return UsageError("the name after \(before) is empty", hint: hint) }
+            if !takesNext(before) { return UsageError("an argument is empty", hint: hint) }
+        }
+        return nil
+    }
+
+    /// Whether the next word is the value of this one, as far as that can be told without the parser.
+    private static func takesNext(_ word: String) -> Bool {
+        guard word.hasPrefix("-"), word != "-", word != "--", !word.contains("="), !bare.contains(word) else {
+            return false
+        }
+        return !word.dropFirst().allSatisfy(bareLetters.contains)
+    }
+
     // MARK: What is known where the parser did not come to an end
 
     /// The command that words begin with, as far as they name one.

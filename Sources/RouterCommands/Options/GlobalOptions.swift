@@ -219,6 +219,8 @@ func reporting(_ options: GlobalOptions, _ body: () async throws -> Int32) async
 enum ExitStatus {
     /// Some targets failed, and others did not.
     static let partial: Int32 = 8
+    /// Standard output could not be written (EX_IOERR).
+    static let outputLost: Int32 = 74
     /// The wait that a person set has passed.
     static let deadline: Int32 = 124
 

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// Standard output and error, unbuffered: what is written is there at once, also in a pipe.
 ///
@@ -44,22 +45,29 @@ struct Console: Sendable {
 
     func raw(_ text: String) {
         if let sink { return sink.take(text, STDOUT_FILENO) }
-        guard !Self.write(text, to: STDOUT_FILENO), errno == EPIPE else { return }
-        // Only where SIGPIPE is ignored, which is where SIGTERM means to stop what plays and then end.
-        kill(getpid(), SIGTERM)
+        let error = Self.write(text, to: STDOUT_FILENO)
+        if error != 0 { OutputFailure.happened(error) }
     }
 
-    private static func write(_ text: String, to descriptor: Int32) -> Bool {
+    /// Gives 0, or the error's number.
+    private static func write(_ text: String, to descriptor: Int32) -> Int32 {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            let (count, error) = bytes.withUnsafeBytes { buffer -> (Int, Int32) in
+                let count = Foundation.write(descriptor, buffer.baseAddress, buffer.count)
+                return (count, count < 0 ? errno : count == 0 ? EIO : 0)
+            }
             if count > 0 {
                 bytes = bytes.dropFirst(count)
-            } else if errno != EINTR {
-                return false
+            } else if error == EAGAIN {
+                // Another program has made the pipe or terminal that it shares with this one so.
+                var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&ready, 1, -1)
+            } else if error != EINTR {
+                return error
             }
         }
-        return true
+        return 0
     }
 
     /// Columns and rows of the terminal, or 80 by 24.
@@ -77,6 +85,44 @@ struct Console: Sendable {
     }
 
     static func clean(_ text: String) -> String { TerminalText.clean(text) }
+}
+
+/// Standard output cannot be written any more: what then becomes of the command.
+enum OutputFailure {
+    private static let told = Atomic<Bool>(false)
+    private static let failed = Atomic<Bool>(false)
+
+    /// The exit status of a command that did all it should, where what it printed has got lost; nil where it has not.
+    static var status: Int32? { failed.load(ordering: .acquiring) ? ExitStatus.outputLost : nil }
+
+    /// Ends the process where it only prints. Where SIGTERM is read, something plays, or has to be put away first.
+    static func happened(_ error: Int32) {
+        // Once is enough: a second SIGTERM would cut short what is being put away.
+        if told.exchange(true, ordering: .acquiringAndReleasing) { return }
+        let endsAtOnce = Signals.isUsual(SIGTERM)
+        guard error != EPIPE else {
+            // A reader that has gone (`| head`) is no mistake.
+            if endsAtOnce { endQuietly() }
+            kill(getpid(), SIGTERM)
+            return
+        }
+        Console().err("error: standard output cannot be written (\(String(cString: strerror(error))))")
+        Console().err("  hint: Make room there, or send the output elsewhere")
+        if endsAtOnce { exit(ExitStatus.outputLost) }
+        // What plays is heard all the same, and a terminal that has gone tells so by SIGHUP.
+        failed.store(true, ordering: .releasing)
+    }
+
+    /// As the system ends a program that writes to nobody: shells say nothing of it. The libraries ignore SIGPIPE.
+    private static func endQuietly() -> Never {
+        var pipe = sigset_t()
+        sigemptyset(&pipe)
+        sigaddset(&pipe, SIGPIPE)
+        signal(SIGPIPE, SIG_DFL)
+        pthread_sigmask(SIG_UNBLOCK, &pipe, nil)
+        raise(SIGPIPE)
+        exit(128 + SIGPIPE)
+    }
 }
 
 enum ColourChoice: String, Sendable, CaseIterable { case auto, always, never }

@@ -74,9 +74,14 @@ enum Signals {
     /// Keeps a signal from ending the process before somebody reads it. From the first reader on Dispatch has a handler of
     /// its own, which it does not put in place again for those who come later.
     static func ignore(_ number: Int32) {
+        if isUsual(number) { signal(number, SIG_IGN) }
+    }
+
+    /// Whether nobody reads a signal and nothing ignores it: it would end the process at once.
+    static func isUsual(_ number: Int32) -> Bool {
         var now = sigaction()
         sigaction(number, nil, &now)
-        if now.__sigaction_handler.sa_handler == nil { signal(number, SIG_IGN) }
+        return now.__sigaction_handler.sa_handler == nil
     }
 
     private static func stream(_ numbers: [Int32], after: @escaping @Sendable (Int32) -> Void) -> AsyncStream<Int32> {

@@ -5,7 +5,7 @@ struct QueuePlace {
     let queue: QueueSnapshot
 
     /// All that these words mean, in the order of the queue where a word means several. Throws `mediaNotFound` and
-    /// `routeAmbiguous`.
+    /// `routeAmbiguous`, and `UsageError` for a word that is none.
     func items(_ words: [String]) throws -> [ItemID] {
         var result: [ItemID] = []
         for word in words {
@@ -23,6 +23,8 @@ struct QueuePlace {
     }
 
     private func items(_ word: String) throws -> [ItemID] {
+        // Every title begins with nothing.
+        if word.isEmpty { throw UsageError("an item is empty", hint: "Check the variable that it came from") }
         switch word {
         case "current":
             guard let current = queue.current else { throw nothing("nothing of the queue plays now") }

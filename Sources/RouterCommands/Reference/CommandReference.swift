@@ -151,6 +151,7 @@ enum CommandReference {
         "| 5 | the device was not reached, or was lost |", "| 6 | it cannot do this, or not now |",
         "| 7 | no daemon answers |", "| 8 | some rooms failed, and others did not |", "| 64 | wrong use |",
         "| 65 | a scene or other input is not valid |", "| 70 | a defect of ours |",
+        "| 74 | standard output cannot be written |",
         "| 78 | the configuration is wrong, or a program is missing |", "| 124 | the wait has passed |",
         "| 130 | interrupted |",
     ]

@@ -63,22 +63,60 @@ struct RoomsCreateCommand: RouterVerb {
 struct RoomEdit {
     let context: VerbContext
 
-    /// A room that a person made. Throws `configuration` for a device that is a room by itself.
+    /// A room that a person made, by its own name or an alias, written out: a word that only leads to a room, as the name
+    /// of a device in it does, is enough to play there, but not to change or remove it.
+    ///
+    /// Throws `configuration` for a device that is a room by itself, `routeNotFound` for what is no room's name.
     func made(_ name: String) async throws -> Room {
         let rooms = try await context.router.rooms(settle: false)
-        let room = try RoomMatcher(rooms: rooms, routes: try await context.router.routes(settle: false).routes).room(
-            name)
-        guard room.isMade else {
-            throw RouterError(
-                .configuration, "\(room.name) is a device, and a room only by itself",
-                hint: "Make a room of it first: router rooms create NAME \(ShellWord.quoted(room.name))", scope: .route)
+        let wanted = name.lowercased()
+        let named = rooms.filter { room in ([room.name] + room.aliases).contains { $0.lowercased() == wanted } }
+        guard let room = named.first(where: \.isMade) ?? named.first else {
+            throw try await noRoom(name, among: rooms)
         }
+        guard room.isMade else { throw onlyDevice(room.name) }
         guard room.stored == true else {
             throw RouterError(
                 .configuration, "the room \(room.name) is in the configuration file, which commands do not change",
                 hint: "Change it there: “router config path” says where it is", scope: .route)
         }
         return room
+    }
+
+    /// What to say of a word that names no room.
+    private func noRoom(_ word: String, among rooms: [Room]) async throws -> RouterError {
+        let wanted = word.lowercased()
+        let routes = try await context.router.routes(settle: false).routes
+        let device = routes.first { $0.isCalled(word) }
+        // A device that is away is known by what the room says of it.
+        let holders = rooms.filter { room in
+            (device.map { room.routes.contains($0.id) } ?? false)
+                || room.devices.contains { $0.lowercased() == wanted }
+        }
+        let made = holders.filter(\.isMade).map(\.name)
+        if !made.isEmpty {
+            let place = made.count == 1 ? "room" : "rooms"
+            return RouterError(
+                .routeNotFound, "\(device?.name ?? word) is a device in the \(place) \(Phrase.list(made))",
+                hint: "To change or remove a room, name it: \(made.map(ShellWord.quoted).joined(separator: ", "))",
+                scope: .route, candidates: made)
+        }
+        if let room = holders.first { return onlyDevice(room.name) }
+        let own = rooms.filter(\.isMade)
+        let names = own.flatMap { [$0.name] + $0.aliases }
+        let begun = wanted.isEmpty ? [] : names.filter { $0.lowercased().hasPrefix(wanted) }
+        let near = begun.isEmpty ? NearNames.of(word, among: names) : begun
+        let meant = near.isEmpty ? "" : "; did you mean \(near.map { "“\($0)”" }.joined(separator: " or "))?"
+        return RouterError(
+            .routeNotFound, "there is no room called “\(word)”\(meant)",
+            hint: "Write the whole name of a room that was made; “router rooms” shows them", scope: .route,
+            candidates: near.isEmpty ? own.map(\.name) : near)
+    }
+
+    private func onlyDevice(_ name: String) -> RouterError {
+        RouterError(
+            .configuration, "\(name) is a device, and a room only by itself",
+            hint: "Make a room of it first: router rooms create NAME \(ShellWord.quoted(name))", scope: .route)
     }
 
     func save(_ room: Room, inPlaceOf name: String) async throws -> Room {

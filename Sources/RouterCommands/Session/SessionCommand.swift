@@ -136,7 +136,7 @@ enum SessionChoice {
         try one(text, of: try await control.sessionsToRejoin())
     }
 
-    /// Throws `routeNotFound` or `routeAmbiguous`.
+    /// Throws `routeNotFound`, `routeAmbiguous`, and `UsageError` for an empty id.
     static func one(_ text: String?, of sessions: [RejoinableSession]) throws -> RejoinableSession {
         let chosen = try id(text, of: sessions.map(\.id), "was cut short")
         guard let session = sessions.first(where: { $0.id == chosen }) else {
@@ -147,6 +147,8 @@ enum SessionChoice {
 
     /// - Parameter isThere: what a session of these is, for the sentence that there is none.
     static func id(_ text: String?, of ids: [SessionID], _ isThere: String = "is there") throws -> SessionID {
+        // Every id begins with nothing.
+        if text == "" { throw UsageError("the id of a session is empty", hint: "Check the variable that it came from") }
         let meant = text.map { text in ids.filter { $0.rawValue.hasPrefix(text) } } ?? ids
         if let exact = meant.first(where: { $0.rawValue == text }) ?? (meant.count == 1 ? meant[0] : nil) {
             return exact
