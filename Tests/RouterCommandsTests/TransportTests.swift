@@ -141,7 +141,7 @@ struct TransportTests {
     @Test(
         "each way that a command can end has its exit status and a hint",
         arguments: [
-            (CommandOutcome.superseded, Int32(1)), (.noSuchContent, 6), (.noActionableItem, 6), (.deviceNotFound, 5),
+            (CommandOutcome.superseded, Int32(1)), (.noSuchContent, 6), (.noActionableItem, 6), (.deviceNotFound, 3),
             (.unsupported, 6), (.denied, 6), (.timedOut, 5), (.failed(RouterError(.routeBusy, "busy", hint: "x")), 1),
         ])
     func outcomes(_ outcome: CommandOutcome, _ status: Int32) async throws {
