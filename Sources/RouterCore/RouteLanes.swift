@@ -51,6 +51,31 @@ extension RouterEngine {
         }
     }
 
+    /// How many items are looked into before what plays gives way to them.
+    private static let checkedItems = 3
+
+    /// What plays there is not ended for items of which none can be played. Throws the first one's error.
+    ///
+    /// - Parameter fetched: by the devices themselves, which may reach what we do not.
+    func checkBefore(_ items: [QueueItem], takingOver routes: Set<RouteID>, fetched: Bool) async throws {
+        guard items.count <= Self.checkedItems else { return }
+        var isPlaying = false
+        for session in running where await !session.routes.isDisjoint(with: routes) { isPlaying = true }
+        guard isPlaying else { return }
+        var failure: RouterError?
+        for item in items {
+            if case .live = item.source { return }
+            if fetched, case .url = item.source { return }
+            do {
+                _ = try await media.facts(item.source)
+                return
+            } catch {
+                failure = failure ?? RouterError(wrapping: error)
+            }
+        }
+        if let failure { throw failure }
+    }
+
     static var isEnding: RouterError {
         RouterError(.cancelled, "router is ending", hint: "Start it again", scope: .command)
     }

@@ -339,31 +339,6 @@ public actor RouterEngine: RouterControlling {
         return await session.snapshot()
     }
 
-    /// How many items are looked into before what plays gives way to them.
-    private static let checkedItems = 3
-
-    /// What plays there is not ended for items of which none can be played. Throws the first one's error.
-    ///
-    /// - Parameter fetched: by the devices themselves, which may reach what we do not.
-    private func checkBefore(_ items: [QueueItem], takingOver routes: Set<RouteID>, fetched: Bool) async throws {
-        guard items.count <= Self.checkedItems else { return }
-        var isPlaying = false
-        for session in running where await !session.routes.isDisjoint(with: routes) { isPlaying = true }
-        guard isPlaying else { return }
-        var failure: RouterError?
-        for item in items {
-            if case .live = item.source { return }
-            if fetched, case .url = item.source { return }
-            do {
-                _ = try await media.facts(item.source)
-                return
-            } catch {
-                failure = failure ?? RouterError(wrapping: error)
-            }
-        }
-        if let failure { throw failure }
-    }
-
     /// From here on the session has its routes: see `takeOver`. Throws `cancelled` where nothing runs any more.
     func begin(_ session: PlaybackSession, id: SessionID) throws {
         guard jobs.add({ await session.jobs.run() }) else { throw Self.isEnding }
