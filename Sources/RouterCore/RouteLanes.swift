@@ -1,3 +1,4 @@
+import RouteBackend
 import RouteModel
 
 /// Lets one caller at a time begin something on a route, in the order they came; who wants other routes does not wait.

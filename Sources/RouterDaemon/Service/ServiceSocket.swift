@@ -2,6 +2,7 @@ import CDispatch
 import Foundation
 import RouteModel
 import RouterAPI
+import Synchronization
 
 /// A listening socket, made and owned here so that nobody else can reach it for a moment, and so that one that systemd
 /// has opened is the same to the rest.
@@ -10,21 +11,26 @@ final class ServiceSocket: Sendable {
     let descriptor: Int32
     let place: RouterPlace
     /// Held for as long as the daemon lives, so that a second one knows of it.
-    private let lock: Int32?
+    private let lock: Mutex<Int32?>
     /// Removed at the end; nil for what systemd has made.
     private let path: String?
 
     private init(_ descriptor: Int32, _ place: RouterPlace, lock: Int32? = nil, path: String? = nil) {
         self.descriptor = descriptor
         self.place = place
-        self.lock = lock
+        self.lock = Mutex(lock)
         self.path = path
     }
 
     /// Nobody is to find what answers no more.
     func remove() {
         if let path { unlink(path) }
-        if let lock { close(lock) }
+        // Once: its number may be another file's by then.
+        let held = lock.withLock { lock in
+            defer { lock = nil }
+            return lock
+        }
+        if let held { close(held) }
     }
 
     // MARK: Unix
