@@ -7,8 +7,18 @@ public final class LatestValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
         var finished = false
-        var readers: [Int: AsyncStream<Value>.Continuation] = [:]
-        var nextReader = 0
+        var readers: [Reader] = []
+    }
+
+    private struct Reader {
+        var continuation: AsyncStream<Value>.Continuation
+        var isOver: Flag
+    }
+
+    /// Set by a reader's end without our lock: who cancels a reader holds that task's lock, which waking it up needs too,
+    /// and that is done with ours held.
+    private final class Flag: Sendable {
+        let isSet = Atomic(false)
     }
 
     private let state: Mutex<State>
@@ -25,7 +35,8 @@ public final class LatestValue<Value: Sendable>: Sendable {
         state.withLock {
             guard !$0.finished else { return }
             change(&$0.value)
-            for reader in $0.readers.values { reader.yield($0.value) }
+            $0.readers.removeAll { $0.isOver.isSet.load(ordering: .relaxed) }
+            for reader in $0.readers { reader.continuation.yield($0.value) }
         }
     }
 
@@ -33,11 +44,10 @@ public final class LatestValue<Value: Sendable>: Sendable {
     public func finish() {
         let readers = state.withLock { state in
             state.finished = true
-            let readers = state.readers.values
-            state.readers = [:]
-            return Array(readers)
+            defer { state.readers = [] }
+            return state.readers
         }
-        for reader in readers { reader.finish() }
+        for reader in readers { reader.continuation.finish() }
     }
 
     /// The current value first, then each newer one; finishes with the broadcast.
@@ -49,15 +59,11 @@ public final class LatestValue<Value: Sendable>: Sendable {
                 continuation.finish()
                 return
             }
-            let id = $0.nextReader
-            $0.nextReader += 1
-            $0.readers[id] = continuation
-            continuation.onTermination = { [weak self] _ in self?.drop(id) }
+            let isOver = Flag()
+            continuation.onTermination = { _ in isOver.isSet.store(true, ordering: .relaxed) }
+            $0.readers.removeAll { $0.isOver.isSet.load(ordering: .relaxed) }
+            $0.readers.append(Reader(continuation: continuation, isOver: isOver))
         }
         return stream
-    }
-
-    private func drop(_ id: Int) {
-        state.withLock { _ = $0.readers.removeValue(forKey: id) }
     }
 }
