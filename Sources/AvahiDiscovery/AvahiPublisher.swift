@@ -32,7 +32,10 @@ public final class AvahiPublisher: ServicePublishing {
         let name = try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { session.wait(for: id, $0) }
         } onCancel: {
-            session.fail(id, RouterError(.cancelled, "the announcement of \(service.name) was cancelled"))
+            // Not here: the task's own lock is held, and who resumes it with the connection's waits for that.
+            DispatchQueue.global().async {
+                session.fail(id, RouterError(.cancelled, "the announcement of \(service.name) was cancelled"))
+            }
         }
         return AvahiPublication(publisher: self, session: session, id: id, name: name)
     }
