@@ -33,7 +33,7 @@ public final class AvahiPublisher: ServicePublishing {
             try await withCheckedThrowingContinuation { session.wait(for: id, $0) }
         } onCancel: {
             // Not here: the task's own lock is held, and who resumes it with the connection's waits for that.
-            DispatchQueue.global().async {
+            DispatchQueue.global().async { [session] in
                 session.fail(id, RouterError(.cancelled, "the announcement of \(service.name) was cancelled"))
             }
         }

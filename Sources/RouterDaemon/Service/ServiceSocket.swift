@@ -11,14 +11,15 @@ final class ServiceSocket: Sendable {
     let descriptor: Int32
     let place: RouterPlace
     /// Held for as long as the daemon lives, so that a second one knows of it.
-    private let lock: Mutex<Int32?>
+    private let lock: Int32?
+    private let isLetGo = Atomic(false)
     /// Removed at the end; nil for what systemd has made.
     private let path: String?
 
     private init(_ descriptor: Int32, _ place: RouterPlace, lock: Int32? = nil, path: String? = nil) {
         self.descriptor = descriptor
         self.place = place
-        self.lock = Mutex(lock)
+        self.lock = lock
         self.path = path
     }
 
@@ -26,11 +27,7 @@ final class ServiceSocket: Sendable {
     func remove() {
         if let path { unlink(path) }
         // Once: its number may be another file's by then.
-        let held = lock.withLock { lock in
-            defer { lock = nil }
-            return lock
-        }
-        if let held { close(held) }
+        if let lock, !isLetGo.exchange(true, ordering: .relaxed) { close(lock) }
     }
 
     // MARK: Unix
