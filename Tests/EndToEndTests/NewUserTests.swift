@@ -74,7 +74,7 @@ struct NewUserTests {
         #expect(await eventually { Self.seconds(sound.folder, "Den") > heard + 1 })
         let status = try await typed(second, "")
         #expect(status.contains("▶ One") && status.contains("Den") && status.contains("volume 20"), "\(status)")
-        #expect(try await typed(second, "queue").contains("extra.flac"))
+        #expect(try await typed(second, "queue").contains("Extra"))
         #expect(try await typed(second, "volume 30").contains("Den is at 30 %"))
         _ = try await typed(second, "daemon stop")
         #expect(await second.run("'\(RouterProcess.path)' daemon status")?.status == 7)
