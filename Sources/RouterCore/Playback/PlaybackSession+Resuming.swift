@@ -307,7 +307,7 @@ extension PlaybackSession {
                     for index in members.indices { group.addTask { await self.openAgain(index) } }
                 }
                 // A device that was there before the speakers, and had been readied to begin with them, has no say.
-                if record.playing, !alivePush.isEmpty, mediaState == .paused {
+                if record.playing, !alivePush.isEmpty, mediaState != .playing {
                     mediaState = .playing
                     takeAnchor(record)
                 }
