@@ -82,7 +82,9 @@ struct House {
     func session() async -> SessionSnapshot? { await engine.sessions().last }
 
     /// Turns the clock in steps until the condition holds; so that whoever sleeps meanwhile gets its turn.
-    func turn(seconds: Double, until condition: @escaping @Sendable () async -> Bool) async -> Bool {
+    func turn(
+        seconds: Double, onceMore: Bool = true, until condition: @escaping @Sendable () async -> Bool
+    ) async -> Bool {
         var left = seconds
         while left > 0 {
             if await eventually(within: .milliseconds(20), { await condition() }) { return true }
@@ -90,7 +92,7 @@ struct House {
             left -= 0.5
         }
         // What a busy machine was late to begin waiting with has its time once more.
-        left = seconds
+        left = onceMore ? seconds : 0
         while left > 0 {
             if await eventually(within: .milliseconds(200), { await condition() }) { return true }
             clock.advance(seconds: min(0.5, left))
