@@ -52,6 +52,8 @@ public struct SceneRun: Codable, Sendable, Hashable, Identifiable {
     public var ended: Double?
     /// What asked for it, where that was not a person: a schedule's name.
     public var startedBy: String?
+    /// The scenes that hold a room which this one wants, by name: their end is waited for. Nil once it runs.
+    public var waitsFor: [String]?
 
     public init(
         id: String, name: String, path: String, state: State = .running, steps: [SceneStepReport] = [],

@@ -548,7 +548,9 @@ public actor RouterEngine: RouterControlling {
     func chosenSession(_ id: SessionID?) throws -> PlaybackSession {
         if let id {
             guard let session = sessionsByID[id] else {
-                throw RouterError(.routeNotFound, "there is no session \(id)", scope: .session)
+                throw RouterError(
+                    .routeNotFound, "there is no session \(id)",
+                    hint: "It has ended, or never was; the list of sessions tells which there are", scope: .session)
             }
             return session
         }

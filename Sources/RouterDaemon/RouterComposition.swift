@@ -98,7 +98,6 @@ struct RouterComposition: Sendable {
                     hint: later.isEmpty
                         ? nil : "Start the router again for the change of \(later.joined(separator: ", "))"))
         } wrong: { error in
-            setup.logger.error("\(error)")
             await engine.report(Notice(.error, error.message, hint: error.hint))
         }
     }

@@ -12,6 +12,7 @@ struct CommandWordsTests {
         "values that begin with a dash are values where a verb takes them, and what is no number stays a flag",
         arguments: [
             (["volume", "-5"], ["volume", "−5"]), (["seek", "-10s", "-r", "Den"], ["seek", "−10s", "-r", "Den"]),
+            (["config", "set", "media.port", "-1"], ["config", "set", "media.port", "−1"]),
             (["volume", "-q"], ["volume", "-q"]), (["play", "-5"], ["play", "-5"]),
             (["volume", "--", "-5"], ["volume", "--", "-5"]), (["pause", "--wait"], ["pause", "--wait=observed"]),
             (["pause", "--wait", "paused"], ["pause", "--wait", "paused"]), ([], []),

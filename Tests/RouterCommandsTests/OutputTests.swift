@@ -137,6 +137,12 @@ struct OutputTests {
             .routeLost, "lost \u{1b}[2J", hint: "Look at it", causes: ["the line broke"])
         let people = ErrorReport(console: console, format: .table, verbose: false)
         #expect(people.lines(error) == ["error: lost  [2J", "  because: the line broke", "  hint: Look at it"])
+        let placed = RouterError(
+            .sceneInvalid, "x.yaml has 1 error", causes: ["x.yaml:1:3: no\n    a b\u{1b}\n      ^"])
+        #expect(
+            people.lines(placed) == [
+                "error: x.yaml has 1 error", "  because: x.yaml:1:3: no", "        a b ", "          ^",
+            ])
         let programs = ErrorReport(console: console, format: .json, verbose: false)
         #expect(programs.lines(error).count == 1)
         #expect(

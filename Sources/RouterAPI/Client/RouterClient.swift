@@ -35,7 +35,9 @@ public struct RouterClient: Sendable {
     /// Throws `daemonUnavailable`.
     public func send(method: String, path: String, body: [UInt8]? = nil) async throws -> (status: Int, body: [UInt8]) {
         var request = HTTPExchange.Request(method: method.uppercased(), path: path, body: body)
-        request.fields = fields(body == nil ? [] : [("Content-Type", "application/json")])
+        // A daemon takes a write without a body only from who says what it would be: a page of another site cannot.
+        let writes = body != nil || !["GET", "HEAD"].contains(request.method)
+        request.fields = fields(writes ? [("Content-Type", "application/json")] : [])
         let (head, bytes) = try await HTTPExchange(place: place).answer(request)
         return (head.status, bytes)
     }

@@ -5,7 +5,7 @@ import RouteModel
 /// begins with a dash, and no option whose value may be missing.
 enum CommandWords {
     /// Nouns and verbs of which a word such as `-5` or `-10s` is a value and no flag.
-    private static let takeNegative: Set<String> = ["volume", "seek", "group", "rooms", "queue"]
+    private static let takeNegative: Set<String> = ["volume", "seek", "group", "rooms", "queue", "config"]
 
     static func complete(_ words: [String]) -> [String] {
         let words = SimulateArguments.complete(verbFirst(words))

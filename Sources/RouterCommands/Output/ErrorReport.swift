@@ -16,7 +16,9 @@ struct ErrorReport {
         let mark = error.code == .cancelled ? "" : console.styled("error:", .red) + " "
         var lines = [mark + Console.clean(error.message)]
         for cause in error.causes where verbose || error.code != .internal {
-            lines.append("  because: \(Console.clean(cause))")
+            // A place in a document comes with its line and a caret below it.
+            let parts = cause.split(separator: "\n").map { Console.clean(String($0)) }
+            lines += parts.enumerated().map { $0 == 0 ? "  because: \($1)" : "    \($1)" }
         }
         return lines + candidates(error) + hint(error.hint)
     }

@@ -194,7 +194,8 @@ struct FieldReader {
             zip(Item.header.map { $0.lowercased() }, item.row), uniquingKeysWith: { first, _ in first })
         var known = Set(facts.keys).union(columns.keys).union(Mirror(reflecting: item).children.compactMap(\.label))
         if case .object(let fields) = document { known.formUnion(fields.keys) }
-        self.known = known
+        // A column of marks has no name.
+        self.known = known.subtracting([""])
     }
 
     /// Null for a field that has no value. Throws `UsageError` for one that there is not.

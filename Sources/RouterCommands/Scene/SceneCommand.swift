@@ -218,13 +218,19 @@ extension SceneRun: ListDisplayable {
     static var header: [String] { ["RUN", "SCENE", "STATE", "STEPS", "BY"] }
     var row: [String] {
         let done = steps.count { $0.result != .running }
-        return [id, name, state.words, "\(done)", startedBy.map { "schedule \($0)" } ?? "a person"]
+        return [id, name, words, "\(done)", startedBy.map { "schedule \($0)" } ?? "a person"]
     }
     var quietValue: String { id }
 }
 
-extension SceneRun.State {
-    var words: String { self == .timedOut ? "timed out" : rawValue }
+extension SceneRun {
+    /// How it stands.
+    var words: String {
+        if state == .running, let others = waitsFor, !others.isEmpty {
+            return "waiting for \(Phrase.list(others.map { "“\($0)”" }))"
+        }
+        return state == .timedOut ? "timed out" : state.rawValue
+    }
 }
 
 extension ScenePlan.Step: ListDisplayable {

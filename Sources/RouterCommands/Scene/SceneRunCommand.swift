@@ -163,6 +163,7 @@ struct SceneFollower: Sendable {
             case .update(let update):
                 // The first look and the updates may cross.
                 guard latest.state == .running else { continue }
+                if let others = update.waitsFor, others != latest.waitsFor { sayWait(for: others) }
                 latest = update
                 for step in update.steps where step.result != .running && told[step.id] != step {
                     told[step.id] = step
@@ -189,6 +190,12 @@ struct SceneFollower: Sendable {
         return RouterError.Code.cancelled.exitStatus
     }
 
+    private func sayWait(for others: [String]) {
+        guard options.speaks, !options.noProgress else { return }
+        let names = Phrase.list(others.map { "“\(Console.clean($0))”" })
+        options.console.err("Waits for the end of \(names), which holds a room of this one.")
+    }
+
     private func interrupted(_ count: Int, _ id: String) async throws {
         if count == 1 {
             let rest = isDaemon ? "; it goes on in the daemon when you close the terminal" : ""
@@ -211,7 +218,7 @@ struct SceneFollower: Sendable {
             return try options.renderer.render(one: run, on: options.console) { _ in [] }
         }
         try options.renderer.render(run.steps, on: options.console)
-        options.console.err("\(Console.clean(run.name)): \(run.state.words).")
+        options.console.err("\(Console.clean(run.name)): \(run.words).")
     }
 }
 

@@ -7,7 +7,7 @@ extension PlaybackSession {
 
     /// The master as a slider shows it; nil where no room has a volume that can be set.
     var masterVolume: VolumeState? {
-        let able = members.filter { $0.takesPart && $0.volumeCanBeSet && $0.volume != nil }
+        let able = members.filter { $0.takesPart && !$0.isOver && $0.volumeCanBeSet && $0.volume != nil }
         guard !able.isEmpty else { return nil }
         return VolumeState(
             level: VolumePosition(volumes.master), muted: able.allSatisfy { $0.volume?.muted ?? false })

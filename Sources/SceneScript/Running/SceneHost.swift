@@ -174,18 +174,27 @@ public actor SceneHost: SceneControlling, SceneScheduling {
         guard let entry = entries[id], !entry.wantsCancel, !conflicts(entry.rooms, before: id).isEmpty else { return }
         let (turns, turn) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         entries[id]?.turn = turn
+        tellWait(id)
         // Ends with the turn, and with the task.
         for await _ in turns { break }
         entries[id]?.turn = nil
+        tellWait(id)
     }
 
     private func giveTurns() {
         for id in order {
-            guard let entry = entries[id], let turn = entry.turn,
-                entry.wantsCancel || conflicts(entry.rooms, before: id).isEmpty
-            else { continue }
-            turn.yield()
+            guard let entry = entries[id], let turn = entry.turn else { continue }
+            if entry.wantsCancel || conflicts(entry.rooms, before: id).isEmpty { turn.yield() } else { tellWait(id) }
         }
+    }
+
+    /// Whom it waits for, as long as it does.
+    private func tellWait(_ id: String) {
+        guard let entry = entries[id] else { return }
+        let others = entry.turn == nil ? nil : conflicts(entry.rooms, before: id).map(\.run.name)
+        guard others != entry.run.waitsFor else { return }
+        entries[id]?.run.waitsFor = others
+        if let run = entries[id]?.run { publish(run) }
     }
 
     private func execute(

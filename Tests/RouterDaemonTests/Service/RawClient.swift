@@ -46,6 +46,19 @@ struct RawClient: Sendable {
         }
     }
 
+    /// A connection that the daemon has taken, as its answer to a first request shows: those that only wait to be taken
+    /// may be overtaken.
+    func held() async throws -> Int32 {
+        let request = Array("GET /api/v1/rooms HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
+        return try await onThread {
+            let socket = try connected()
+            _ = Glibc.send(socket, request, request.count, Int32(MSG_NOSIGNAL))
+            let answer = try Self.read(socket) { String(decoding: $0, as: UTF8.self).contains("\r\n\r\n") }
+            guard !answer.isEmpty else { throw Failed(what: "not taken") }
+            return socket
+        }
+    }
+
     /// Reads from a stream until `enough` says so.
     func stream(
         _ path: String, _ fields: [String: String] = [:], until enough: @escaping @Sendable (String) -> Bool

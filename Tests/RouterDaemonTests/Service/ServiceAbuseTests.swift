@@ -174,10 +174,14 @@ struct ServiceAbuseTests {
         let house = try ServiceHouse { options, _ in options.limits.connections = 3 }
         try await house.live { reached in
             let raw = reached.raw
-            let idle = try (0..<3).map { _ in try raw.connected() }
-            // Those have to be taken first; an answer before that is one too.
+            var (idle, answer): ([Int32], String) = ([], "")
+            for _ in 0..<3 { idle.append(try await raw.held()) }
             let request = Array("GET /api/v1/rooms HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
-            #expect(await eventually { (try? await raw.exchange(request))?.isEmpty == true })
+            let isRefused = await eventually {
+                answer = (try? await raw.exchange(request)).map { String(decoding: $0, as: UTF8.self) } ?? "none"
+                return answer.isEmpty
+            }
+            #expect(isRefused, "answered: \(answer)")
             for socket in idle { close(socket) }
             #expect(await eventually { (try? await raw.send("GET", "/api/v1/rooms").status) == 200 })
         }
@@ -213,9 +217,14 @@ struct ServiceAbuseTests {
         }
         try await house.live { reached in
             let raw = reached.raw
-            let idle = try (0..<2).map { _ in try raw.connected() }
+            var (idle, answer): ([Int32], String) = ([], "")
+            for _ in 0..<2 { idle.append(try await raw.held()) }
             let request = Array("GET /api/v1/rooms HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
-            #expect(await eventually { (try? await raw.exchange(request))?.isEmpty == true })
+            let isRefused = await eventually {
+                answer = (try? await raw.exchange(request)).map { String(decoding: $0, as: UTF8.self) } ?? "none"
+                return answer.isEmpty
+            }
+            #expect(isRefused, "answered: \(answer)")
             #expect(try await reached.client.rooms(settle: false).count == 3, "the owner comes by the socket")
             for socket in idle { close(socket) }
             #expect(await eventually { (try? await raw.send("GET", "/api/v1/rooms").status) == 200 })

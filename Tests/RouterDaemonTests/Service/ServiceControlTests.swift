@@ -121,6 +121,8 @@ struct ServiceControlTests {
             let (status, body) = try await reached.client.send(method: "get", path: "/api/v1/nothing")
             #expect(status == 404)
             #expect(try APIJSON.decode(Problem.self, from: body).code == .requestNotFound)
+            // A write without a body is one all the same.
+            #expect(try await reached.client.send(method: "post", path: "/api/v1/rejoinable/ses-no").status == 404)
         }
     }
 
