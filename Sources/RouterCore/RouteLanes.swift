@@ -7,11 +7,26 @@ struct RouteLanes {
     private var callers: [(number: Int, routes: Set<RouteID>)] = []
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private var entered = 0
+    /// Of each route, when who took it over last had come.
+    private var takers: [RouteID: Int] = [:]
+
+    /// A number for who comes now, higher than all before.
+    mutating func arrive() -> Int {
+        entered += 1
+        return entered
+    }
+
+    mutating func took(_ routes: Set<RouteID>, _ number: Int) {
+        for route in routes { takers[route] = max(number, takers[route] ?? 0) }
+    }
+
+    /// Whether somebody who came later has taken the route over already.
+    func isOvertaken(_ number: Int, on route: RouteID) -> Bool { takers[route].map { $0 > number } ?? false }
 
     mutating func enter(_ routes: Set<RouteID>) -> Int {
-        entered += 1
-        callers.append((entered, routes))
-        return entered
+        let number = arrive()
+        callers.append((number, routes))
+        return number
     }
 
     /// Whether nobody who came before wants one of the same routes; else it waits with `wait`, and looks again.
@@ -41,14 +56,35 @@ extension RouterEngine {
         return try await body()
     }
 
-    /// Has what plays on these routes give way, and then does `body`, which begins something there: two who do so at the
-    /// same time do it one after the other, or both would find the routes free.
+    /// Has what plays on the routes of these give way, and then does `body`, which begins something there: two who do so at
+    /// the same time do it one after the other, or both would find the routes free.
+    ///
+    /// What was asked for first may be ready last. It leaves to the others what they have taken over by then: `body` is
+    /// given the rest. Throws `commandSuperseded` where that is nothing.
+    ///
+    /// - Parameter number: what `arrive` gave as the wish for it came.
     func takeOver<Value: Sendable>(
-        _ routes: Set<RouteID>, _ body: () async throws -> Value
-    ) async rethrows -> Value {
-        try await inLane(of: routes) {
+        _ members: [Member], _ number: Int, _ body: ([Member]) async throws -> Value
+    ) async throws -> Value {
+        try await inLane(of: Set(members.map(\.route))) {
+            let rest = members.filter { !routeLanes.isOvertaken(number, on: $0.route) }
+            let lost = members.filter { routeLanes.isOvertaken(number, on: $0.route) }.map(\.name)
+            guard !rest.isEmpty else {
+                throw RouterError(
+                    .commandSuperseded,
+                    "something else was asked for in \(lost.joined(separator: ", ")) before this was ready",
+                    hint: "Play it again to have it there", scope: .command)
+            }
+            if !lost.isEmpty {
+                tell(
+                    Notice(
+                        .info,
+                        "something else was asked for in \(lost.joined(separator: ", ")) before this was ready there"))
+            }
+            let routes = Set(rest.map(\.route))
+            routeLanes.took(routes, number)
             await release(routes)
-            return try await body()
+            return try await body(rest)
         }
     }
 

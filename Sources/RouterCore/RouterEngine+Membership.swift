@@ -6,6 +6,7 @@ extension RouterEngine {
     public func join(session id: SessionID?, rooms: [String]) async throws -> SessionSnapshot {
         guard !rooms.isEmpty else { throw Self.noRoom(to: "join") }
         let session = try chosenSession(id)
+        let number = routeLanes.arrive()
         await session.announcementIsOver()
         let source = try await session.joinable()
         let targets = try await targets(rooms)
@@ -22,6 +23,7 @@ extension RouterEngine {
             let routes = await session.routes
             let members = members.filter { !routes.contains($0.route) }
             guard !members.isEmpty else { return }
+            routeLanes.took(Set(members.map(\.route)), number)
             try await session.join(members) { [self] routes in await give(routes, to: session) }
         }
         return await session.snapshot()

@@ -71,13 +71,14 @@ extension RouterEngine {
             return true
         }
         guard isBegun else { return try await runningSnapshot(id) }
-        stopMoved(record, Set(tokens.values), session)
         do {
             try await session.startAgain(record, tokens: tokens)
         } catch {
             await isSuspendedStill(id)
             throw error
         }
+        // Not before: until it plays here again, there is the only place where it may be heard.
+        stopMovedLater(record, Set(tokens.values), session)
         return await session.snapshot()
     }
 
@@ -107,35 +108,52 @@ extension RouterEngine {
 
     /// Where it was being moved to when its process was gone, it may play on by itself, while it is taken up where it was:
     /// what plays something of it is stopped there, in the background.
-    private func stopMoved(_ record: SessionRecord, _ tokens: Set<MediaToken>, _ session: PlaybackSession?) {
-        guard let moving = record.moving, !moving.isEmpty else { return }
-        var there = record
-        there.members = moving
-        addJob { [self, there] in
-            guard let members = try? await members(of: there) else { return }
-            await withDiscardingTaskGroup { group in
-                for member in members {
-                    group.addTask {
-                        await self.stopMoved(member, tokens, session?.id ?? record.session)
-                        await session?.isNotLeft(in: member.route)
-                    }
-                }
-            }
+    private func stopMovedLater(_ record: SessionRecord, _ tokens: Set<MediaToken>, _ session: PlaybackSession?) {
+        guard record.moving?.isEmpty == false else { return }
+        addJob { [self] in
+            _ = await stopMoved(record, tokens, attempts: Self.attempts) { await session?.isNotLeft(in: $0) }
         }
     }
 
-    private func stopMoved(_ member: Member, _ tokens: Set<MediaToken>, _ id: SessionID) async {
+    /// - Parameter isOver: is told of each room that plays it no more, or was asked in vain.
+    /// - Returns: whether all of them were found and stopped, or have gone on to something else.
+    private func stopMoved(
+        _ record: SessionRecord, _ tokens: Set<MediaToken>, attempts: Int,
+        isOver: @escaping @Sendable (RouteID) async -> Void = { _ in }
+    ) async -> Bool {
+        guard let moving = record.moving, !moving.isEmpty else { return true }
+        var there = record
+        there.members = moving
+        guard let members = try? await members(of: there) else { return false }
+        return await withTaskGroup(of: Bool.self) { group in
+            for member in members {
+                group.addTask {
+                    let isDone = await self.stopMoved(member, tokens, record.session, attempts: attempts)
+                    await isOver(member.route)
+                    return isDone
+                }
+            }
+            var areDone = true
+            for await isDone in group where !isDone { areDone = false }
+            return areDone
+        }
+    }
+
+    private func stopMoved(
+        _ member: Member, _ tokens: Set<MediaToken>, _ id: SessionID, attempts: Int
+    ) async -> Bool {
         let environment = environment(for: id)
-        for attempt in 0..<Self.attempts {
+        for attempt in 0..<attempts {
             let pause = attempt == 0 ? 0 : Self.pauseNanoseconds
-            guard (try? await environment.clock.sleep(nanoseconds: pause)) != nil else { return }
+            guard (try? await environment.clock.sleep(nanoseconds: pause)) != nil else { return false }
             // Whoever begins something there does so before this, and is seen, or after it.
             let isDone = await inLane(of: [member.route]) {
                 for session in running where await session.routes.contains(member.route) { return true }
                 return await stop(tokens, on: member, environment)
             }
-            if isDone { return }
+            if isDone { return true }
         }
+        return false
     }
 
     /// Stops a device that plays one of these; false where it does not, or does not answer.
@@ -193,7 +211,10 @@ extension RouterEngine {
                     tell(Notice(.warning, "\(member.name): \(error.message)", hint: error.hint, route: member.route))
                 }
             }
-            stopMoved(record, Set(known.values), nil)
+            // A command that is over soon has no later.
+            if await !stopMoved(record, Set(known.values), attempts: 1) {
+                stopMovedLater(record, Set(known.values), nil)
+            }
         }
         try await store.removeSession(id)
         // Also one whose queue is empty, or cannot be read, is to be got rid of.
@@ -269,7 +290,7 @@ extension RouterEngine {
         where !isRunning(record.session) && !record.routes.isEmpty && routes.isSuperset(of: record.routes) {
             let queue = try? await store.queue(session: record.session)
             if let queue, record.moving != nil, let known = try? await tokens(of: PlayQueue(queue)) {
-                stopMoved(record, Set(known.values), nil)
+                stopMovedLater(record, Set(known.values), nil)
             }
             try? await store.removeSession(record.session)
             try? await store.removeMediaTokens(items: queue?.items.map(\.id) ?? [])

@@ -34,15 +34,16 @@ extension RouterEngine {
                 scope: .command)
         }
         let session = try chosenSession(request.session)
+        let number = routeLanes.arrive()
         if !request.preflight { await session.announcementIsOver() }
         let source = try await session.transferSource()
         if request.kind == .shrink { return try await shrink(session, source, request) }
         let plan = try await plan(request, source)
         if request.preflight { return await result(of: session, source, plan, .load) }
         switch request.kind {
-        case .move: return try await move(session, source, plan)
-        case .expand: return try await expand(session, source, plan)
-        case .copy: return try await copy(session, source, plan)
+        case .move: return try await move(session, source, plan, number)
+        case .expand: return try await expand(session, source, plan, number)
+        case .copy: return try await copy(session, source, plan, number)
         case .shrink: return await result(of: session, source, plan, .load)
         }
     }
@@ -90,11 +91,13 @@ extension RouterEngine {
     }
 
     private func move(
-        _ session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan
+        _ session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan, _ number: Int
     ) async throws -> TransferResult {
         // Another session of ours that plays there gives way, as it does to `play`.
-        let moved = try await inLane(of: Set(plan.members.map(\.route))) {
-            try await session.move(to: plan.members) { [self] routes in await giveUp(routes, but: session) }
+        let routes = Set(plan.members.map(\.route))
+        let moved = try await inLane(of: routes) {
+            routeLanes.took(routes, number)
+            return try await session.move(to: plan.members) { [self] routes in await giveUp(routes, but: session) }
         }
         told("moved from \(source.rooms.joined(separator: ", ")) to", plan)
         return await result(of: session, source, plan, moved.method, at: moved.position)
@@ -106,11 +109,12 @@ extension RouterEngine {
     }
 
     private func expand(
-        _ session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan
+        _ session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan, _ number: Int
     ) async throws -> TransferResult {
         let routes = Set(plan.members.map(\.route))
         // All of them, or none.
         try await inLane(of: routes) {
+            routeLanes.took(routes, number)
             try await session.join(plan.members, orNone: true) { [self] routes in await give(routes, to: session) }
         }
         if let error = await session.failure(on: routes) {
@@ -136,7 +140,7 @@ extension RouterEngine {
     }
 
     private func copy(
-        _ session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan
+        _ session: PlaybackSession, _ source: TransferSource, _ plan: TransferPlan, _ number: Int
     ) async throws -> TransferResult {
         let before = await session.snapshot()
         let position = before.position ?? .zero
@@ -145,10 +149,13 @@ extension RouterEngine {
             plan.members.allSatisfy { member in
                 member.candidates.first?.endpoint.capabilities.has(.rate) ?? false
             } ? source.rate : 1
-        let second = PlaybackSession(
-            id: id, queue: PlayQueue(copied(before.queue)), members: plan.members, start: position, rate: rate,
-            environment: environment(for: id))
-        try await takeOver(Set(plan.members.map(\.route))) { try begin(second, id: id) }
+        let queue = PlayQueue(copied(before.queue))
+        let second = try await takeOver(plan.members, number) { members in
+            let second = PlaybackSession(
+                id: id, queue: queue, members: members, start: position, rate: rate, environment: environment(for: id))
+            try begin(second, id: id)
+            return second
+        }
         try await second.start(volume: nil, paused: before.media == .paused)
         told("plays a copy in", plan)
         return await result(of: second, source, plan, .load, at: position)

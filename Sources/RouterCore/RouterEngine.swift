@@ -312,6 +312,7 @@ public actor RouterEngine: RouterControlling {
     public func play(_ request: PlayRequest) async throws -> SessionSnapshot {
         guard PlaybackRate.range.contains(request.rate) else { throw PlaybackSession.badRate(request.rate) }
         try PlaybackSession.check(request.failurePolicy)
+        let number = routeLanes.arrive()
         async let resolving = targets(request.rooms)
         let items = try await items(of: request)
         let choices = try await choices(
@@ -324,15 +325,17 @@ public actor RouterEngine: RouterControlling {
         var queue = PlayQueue(
             items: items, repeatMode: request.repeatMode, failurePolicy: request.failurePolicy)
         if request.shuffle { queue.shuffle(seed: .random(in: .min ... .max)) }
-        let id = SessionID.random()
-        let session = PlaybackSession(
-            id: id, queue: queue, members: members, start: request.start, rate: request.rate,
-            environment: environment(for: id))
-        let routes = Set(members.map(\.route))
         try await checkBefore(
-            items, takingOver: routes,
+            items, takingOver: Set(members.map(\.route)),
             fetched: choices.allSatisfy { $0.choice.chosen?.endpoint.protocol.family == .cast })
-        try await takeOver(routes) { try begin(session, id: id) }
+        let (session, routes) = try await takeOver(members, number) { [queue] members in
+            let id = SessionID.random()
+            let session = PlaybackSession(
+                id: id, queue: queue, members: members, start: request.start, rate: request.rate,
+                environment: environment(for: id))
+            try begin(session, id: id)
+            return (session, Set(members.map(\.route)))
+        }
         await session.setStartTrims(startTrims(request.rooms))
         try await session.start(volume: request.volume)
         await forgetLeft(on: routes)

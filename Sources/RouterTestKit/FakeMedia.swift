@@ -19,6 +19,8 @@ public final class FakeMedia: MediaPreparing {
         var feedGate: AsyncStream<Void>?
         var awaited = false
         var decodesOnRequest = false
+        var factGates: [String: AsyncStream<Void>] = [:]
+        var factsAwaited: Set<String> = []
     }
 
     private let state = Mutex(State())
@@ -83,6 +85,17 @@ public final class FakeMedia: MediaPreparing {
         return continuation
     }
 
+    /// The facts of this one are known when what this gives is finished.
+    public func holdsFacts(of path: String) -> AsyncStream<Void>.Continuation {
+        let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
+        state.withLock { $0.factGates[path] = gate }
+        return continuation
+    }
+
+    /// Whether somebody has asked for facts that were held.
+    public func areFactsAwaited(of path: String) -> Bool { state.withLock { $0.factsAwaited.contains(path) } }
+    public func forgetsAwaited() { state.withLock { $0.factsAwaited = [] } }
+
     /// Whether somebody waits for a feed that is held.
     public var isFeedAwaited: Bool { state.withLock { $0.awaited } }
 
@@ -123,6 +136,11 @@ public final class FakeMedia: MediaPreparing {
 
     public func facts(_ source: MediaSource) async throws -> MediaFacts {
         let name = name(source)
+        let gate = state.withLock { state in
+            if state.factGates[name] != nil { state.factsAwaited.insert(name) }
+            return state.factGates.removeValue(forKey: name)
+        }
+        if let gate { for await _ in gate {} }
         if let error = failure(of: name, counting: false) { throw error }
         let seconds = state.withLock { $0.lengths[name] } ?? 60
         return MediaFacts(

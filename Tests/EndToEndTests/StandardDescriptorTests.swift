@@ -36,6 +36,18 @@ struct StandardDescriptorTests {
                 && outcome.errors.contains("hint:"), "\(outcome.errors)")
     }
 
+    @Test("what would print for ever ends where it cannot any more, and exits 74")
+    func watching() async throws {
+        let outcome = try await shell(
+            #"""
+            XDG_STATE_HOME=$(mktemp -d)
+            export XDG_STATE_HOME XDG_CONFIG_HOME="$XDG_STATE_HOME" XDG_RUNTIME_DIR="$XDG_STATE_HOME"
+            timeout 20 "$0" watch --device raop://127.0.0.1:9 >/dev/full; status=$?
+            rm -r "$XDG_STATE_HOME"; exit $status
+            """#)
+        #expect(outcome.status == 74, "\(outcome.errors)")
+    }
+
     @Test("a reader that has gone ends a list without a word, also where SIGPIPE is ignored")
     func noReader() async throws {
         let outcome = try await shell(

@@ -92,6 +92,15 @@ struct QueueTests {
         #expect(try await VerbRun(["queue", "move", "2-3", "--before", "3"], script).status == 64)
     }
 
+    @Test("an item whose title has been learnt is found by the name of its file still")
+    func byFile() throws {
+        var queue = SampleHouse.session("se-1", ["Kitchen"], items: 2).queue
+        queue.items[1].source = .file(path: "/music/03-foo.flac")
+        queue.items[1].metadata.title = "Foo"
+        #expect(try QueuePlace(queue: queue).items(["03-f"]) == [queue.items[1].id])
+        #expect(try QueuePlace(queue: queue).items(["foo"]) == [queue.items[1].id])
+    }
+
     @Test("a conflict is told as the router tells it")
     func conflict() async throws {
         var script = script()

@@ -52,8 +52,10 @@ struct RecallTests {
         }
     }
 
-    @Test("R5 where a process was killed as it moved what plays, that goes on where it was, and stops in the new room")
-    func movedHalfway() async throws {
+    @Test(
+        "R5 where a process was killed as it moved what plays, that goes on where it was, and stops in the new room",
+        arguments: [false, true])
+    func movedHalfway(_ isEnded: Bool) async throws {
         let left = LatestValue<RouteSessionUpdate?>(nil)
         try await afterACrash(
             of: { house in
@@ -69,6 +71,16 @@ struct RecallTests {
             then: { house in
                 house.cast.keeps(try #require(left.value), on: house.cast.endpoint(named: "Den", host: "10.0.0.3"))
                 let id = try #require(try await house.engine.sessionsToRejoin().first?.id)
+                let lounge = house.cast.endpoint(named: "Lounge", host: "10.0.0.2")
+                house.cast.refuse(lounge, with: RouterError(.routeUnreachable, "off", scope: .route))
+                await #expect(throws: RouterError.self) { _ = try await house.engine.rejoin(id) }
+                await othersHaveRun()
+                #expect(house.cast.sought.isEmpty, "it is heard nowhere else yet")
+                house.cast.accept(lounge)
+                if isEnded {
+                    try await house.engine.end(session: id, reason: .stop)
+                    return #expect(house.cast.session(named: "Den")?.asked == [.end(.stop)])
+                }
                 _ = try await house.engine.rejoin(id)
                 let now = try #require(await house.engine.sessions().first)
                 #expect(now.members.map(\.name) == ["Lounge"] && now.media == .playing)

@@ -47,6 +47,28 @@ struct TakeoverTests {
         }
     }
 
+    @Test("what was asked for last is what plays, also where that was ready before; what is left is another's")
+    func overtaken() async throws {
+        try await Self.house().live { house in
+            _ = try await house.play(["one"], in: ["Lounge"])
+            for rooms in [["Lounge"], ["Lounge", "Den"]] {
+                let gate = house.media.holdsFacts(of: "three")
+                let slow = Doing { try await house.play(["three"], in: rooms) }
+                #expect(await eventually { house.media.areFactsAwaited(of: "three") })
+                let quick = try await house.play(["two"], in: ["Lounge"])
+                gate.finish()
+                if rooms.count == 1 {
+                    #expect(await slow.code() == .commandSuperseded)
+                } else {
+                    #expect(try await slow.value().members.map(\.name) == ["Den"])
+                }
+                let now = await house.engine.sessions().first { $0.id == quick.id }
+                #expect(now?.connection == .connected && now?.members.map(\.connection) == [.connected])
+                house.media.forgetsAwaited()
+            }
+        }
+    }
+
     @Test("what plays goes on where nothing of what is to come instead can be played")
     func nothingToPlay() async throws {
         try await Self.house().live { house in

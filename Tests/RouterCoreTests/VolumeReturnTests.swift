@@ -71,14 +71,32 @@ struct VolumeReturnTests {
         }
     }
 
-    @Test("C5 and so it is by the next process")
-    func toldAfterCrash() async throws {
+    @Test("a room that was away while all were turned down comes back no louder than that")
+    func notLouderThanAll() async throws {
+        try await Self.rooms().live { house in
+            _ = try await house.play(["one"], in: ["Kitchen", "Bath"])
+            try await command(.setVolume(VolumePosition(0.4), room: nil), house)
+            let bath = house.airplay.endpoint(named: "Bath", host: "10.0.0.2")
+            house.airplay.refuse(bath, with: RouterError(.routeUnreachable, "off", scope: .route))
+            house.airplay.session(named: "Bath")?.isLost()
+            #expect(await eventually { await self.member("Bath", house)?.connection == .suspended })
+            try await command(.setVolume(VolumePosition(0.1), room: nil), house)
+            house.airplay.accept(bath)
+            #expect(await house.turn(seconds: 30) { await self.member("Bath", house)?.connection == .connected })
+            #expect(
+                await eventually { Self.volumes(house.airplay.session(named: "Bath")).map(\.level.value) == [0.1] })
+            #expect(await house.session()?.volume?.level.value == 0.1)
+        }
+    }
+
+    @Test("C5 and so it is by the next process, also where the device says it is louder", arguments: [true, false])
+    func toldAfterCrash(_ isSilent: Bool) async throws {
         try await House.afterACrash(of: { Self.rooms(store: $0) }) { crashed, store in
-            crashed.airplay.saysNoVolume()
+            if isSilent { crashed.airplay.saysNoVolume() }
             let before = try await crashed.play(["one"], in: ["Kitchen"])
             _ = try await command(.setVolume(VolumePosition(0.2), room: nil), crashed)
             let house = Self.rooms(store: store)
-            house.airplay.saysNoVolume()
+            if isSilent { house.airplay.saysNoVolume() }
             try await house.live { house in
                 _ = try await house.engine.rejoin(before.id)
                 #expect(Self.volumes(house.airplay.session(named: "Kitchen")).map(\.level.value) == [0.2])

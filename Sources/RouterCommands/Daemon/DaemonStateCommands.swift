@@ -136,6 +136,7 @@ struct DaemonLogsCommand: AsyncParsableCommand {
                     try context.renderer.render(lines, on: context.console)
                     return 0
                 }
+                OutputFailure.onlyPrints()
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     defer { group.cancelAll() }
                     group.addTask {

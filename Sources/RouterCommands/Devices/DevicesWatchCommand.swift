@@ -25,6 +25,7 @@ struct DeviceWatch: Sendable {
     var availability: CastAvailability?
 
     func run() async throws -> Int32 {
+        OutputFailure.onlyPrints()
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
             group.addTask { try await follow() }

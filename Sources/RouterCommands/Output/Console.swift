@@ -91,6 +91,10 @@ struct Console: Sendable {
 enum OutputFailure {
     private static let told = Atomic<Bool>(false)
     private static let failed = Atomic<Bool>(false)
+    private static let printsOnly = Atomic<Bool>(false)
+
+    /// Nothing but what it prints is to be had of this command, whatever it does about SIGTERM.
+    static func onlyPrints() { printsOnly.store(true, ordering: .releasing) }
 
     /// The exit status of a command that did all it should, where what it printed has got lost; nil where it has not.
     static var status: Int32? { failed.load(ordering: .acquiring) ? ExitStatus.outputLost : nil }
@@ -111,6 +115,7 @@ enum OutputFailure {
         if endsAtOnce { exit(ExitStatus.outputLost) }
         // What plays is heard all the same, and a terminal that has gone tells so by SIGHUP.
         failed.store(true, ordering: .releasing)
+        if printsOnly.load(ordering: .acquiring) { kill(getpid(), SIGTERM) }
     }
 
     /// As the system ends a program that writes to nobody: shells say nothing of it. The libraries ignore SIGPIPE.

@@ -44,7 +44,9 @@ struct QueuePlace {
         let wanted = word.lowercased()
         let byID = queue.items.filter { $0.id.rawValue.lowercased() == wanted || $0.shortID.lowercased() == wanted }
         if byID.count == 1 { return byID.map(\.id) }
-        let titled = queue.items.filter { $0.title.lowercased().hasPrefix(wanted) }
+        var titled = queue.items.filter { $0.title.lowercased().hasPrefix(wanted) }
+        // A file's name is its title until that is learnt, and may be known to who added it by that only.
+        if titled.isEmpty { titled = queue.items.filter { $0.source.label.lowercased().hasPrefix(wanted) } }
         if titled.count == 1 { return titled.map(\.id) }
         guard titled.isEmpty else {
             throw RouterError(

@@ -47,6 +47,7 @@ struct WatchCommand: RouterVerb {
     }
 
     func run(_ context: VerbContext) async throws -> Int32 {
+        OutputFailure.onlyPrints()
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
             group.addTask { try await desktop ? followDesktop(context) : follow(context) }

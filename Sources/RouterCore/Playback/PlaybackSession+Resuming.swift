@@ -299,6 +299,8 @@ extension PlaybackSession {
         takeAnchor(record)
         queue.recall(record.played ?? [])
         await takeVolumes(record)
+        // A device that has forgotten it tells another one as soon as it is open.
+        let written = members.map(\.volume)
         if let current = queue.current { jobs.add { [self] in await learnFacts(of: current) } }
         await publish()
         do {
@@ -320,7 +322,7 @@ extension PlaybackSession {
                 started = true
                 await resumeHistory()
                 await tryOthersAgain()
-                await settleAgain()
+                await settleAgain(written)
                 await recallVolumes()
                 keepPlace()
                 await remember()
@@ -460,9 +462,12 @@ extension PlaybackSession {
     private var readiedTolerance: Double { 0.3 }
 
     /// Devices that are sent to have forgotten how loud they were told to be.
-    private func settleAgain() async {
+    private func settleAgain(_ written: [VolumeState?]) async {
         for index in alivePush where members[index].phase == .playing {
-            await settleVolume(index, asked: false, isBack: true)
+            // Who has set it meanwhile has had that kept; what the device told has not been yet.
+            let last = (try? await environment.store.volume(of: members[index].route)) ?? nil
+            let before = last ?? (written.indices.contains(index) ? written[index] : nil)
+            await settleVolume(index, asked: false, isBack: true, before: before)
         }
     }
 

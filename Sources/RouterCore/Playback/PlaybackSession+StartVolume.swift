@@ -52,7 +52,8 @@ extension PlaybackSession {
     /// - Parameters:
     ///   - asked: whether the volume that was asked for at the start is this room's too.
     ///   - isBack: it was lost, and its device may have forgotten what it was told: as loud as it was, and as silent.
-    func settleVolume(_ index: Int, asked: Bool = true, isBack: Bool = false) async {
+    ///   - before: how loud it was then; nil where that is what is known of it now.
+    func settleVolume(_ index: Int, asked: Bool = true, isBack: Bool = false, before: VolumeState? = nil) async {
         guard let session = members[index].session, members[index].volumeCanBeSet else { return }
         var target: VolumeState?
         let wanted = asked ? wantedVolume : nil
@@ -79,12 +80,14 @@ extension PlaybackSession {
             target = VolumeState(level: level, muted: isBack && remembered?.muted ?? false)
             volumes.set(level, of: index)
         }
-        if isBack, target == nil, let known = members[index].volume, let reported,
+        if isBack, target == nil, let known = before ?? members[index].volume, let reported,
             known.level < reported.level || (known.muted && !reported.muted)
         {
             // Who turned it up meanwhile does so again; who is blasted by a device that has forgotten has no time to.
-            volumes.set(known.level, of: index)
-            target = VolumeState(level: limited(known.level, index), muted: known.muted)
+            // Where all were turned down meanwhile, it is too.
+            let level = min(known.level, volumes.level(of: index) ?? known.level)
+            volumes.set(level, of: index)
+            target = VolumeState(level: limited(level, index), muted: known.muted)
         }
         if let reading, target == nil, members[index].volume == nil || members[index].volumeIsOld {
             await heardVolume(reading, of: index)
