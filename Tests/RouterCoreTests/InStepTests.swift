@@ -131,6 +131,24 @@ struct InStepTests {
         }
     }
 
+    @Test("R5 speakers that join a Cast room in the last seconds of an item begin with the next, and so does it")
+    func joinsAtEnd() async throws {
+        try await House.kitchenAndLounge().live { house in
+            let items = try await house.play(["one", "two"], in: ["Lounge"]).queue.items
+            let lounge = try #require(house.cast.session(named: "Lounge"))
+            #expect(await house.turn(seconds: 4) { lounge.state.media == .playing })
+            // Two seconds are what the speakers need, and one is left.
+            lounge.reports {
+                $0.position = ReportedPosition(time: MediaTime(seconds: 9), instant: house.clock.now(), rate: 1)
+            }
+            #expect(await eventually { await house.session()?.anchor?.duration?.seconds == 10 })
+            let joined = try await house.engine.join(session: nil, rooms: ["Kitchen"])
+            #expect(joined.queue.current == items[1].id && joined.queue.items.allSatisfy { $0.failure == nil })
+            #expect(joined.members.map(\.connection) == [.connected, .connected])
+            #expect(await house.turn(seconds: 3) { lounge.loadedTokens.count == 2 })
+        }
+    }
+
     @Test("R5 at an item's border it begins later in the item by what its last load took")
     func border() async throws {
         try await House.threeSpeakers(lounge: true).live { house in

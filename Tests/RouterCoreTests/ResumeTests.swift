@@ -384,6 +384,41 @@ struct ResumeTests {
         }
     }
 
+    @Test(
+        "C5 after a crash near an item's end speakers begin with the next; at the queue's end there is nothing for them",
+        arguments: [["one", "two"], ["one"]])
+    func rejoinsAtEnd(_ names: [String]) async throws {
+        try await House.afterACrash(of: { House.kitchenAndLounge(store: $0) }) { crashed, store in
+            let before = try await crashed.play(names, in: ["Kitchen", "Lounge"])
+            let left = try #require(crashed.cast.session(named: "Lounge")).state
+            let anchor = try #require(before.anchor)
+
+            try await House.kitchenAndLounge(store: store).live { house in
+                // Two seconds are what the speakers need, and one is left.
+                house.clock.advance(nanoseconds: anchor.instant + 9_000_000_000 - house.clock.now())
+                var state = left
+                state.calls = 0
+                state.media = .playing
+                state.position = ReportedPosition(
+                    time: anchor.time + MediaTime(seconds: 9), instant: house.clock.now(), rate: 1)
+                house.cast.keeps(state, on: house.loungeEndpoint)
+                let after = try await house.engine.rejoin(before.id)
+                #expect(after.queue.items.allSatisfy { $0.failure == nil })
+                let lounge = try #require(house.cast.session(named: "Lounge"))
+                if names.count == 2 {
+                    #expect(after.queue.current == before.queue.items[1].id)
+                    #expect(after.members.map(\.connection) == [.connected, .connected])
+                    #expect(await house.turn(seconds: 3) { lounge.loadedTokens.count == 1 }, "it is in step with them")
+                } else {
+                    #expect(after.media == .playing && lounge.loadedTokens.isEmpty)
+                    #expect(after.members.allSatisfy { $0.error == nil })
+                    lounge.reachesEnd()
+                    #expect(await eventually { await house.session()?.stopReason == .finished })
+                }
+            }
+        }
+    }
+
     @Test("C5 after a crash a paused room that had been given another item than its speakers is given theirs")
     func rejoinsPausedBesideTimeline() async throws {
         try await House.afterACrash(of: { House.kitchenAndLounge(store: $0) }) { crashed, store in

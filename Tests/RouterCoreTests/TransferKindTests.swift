@@ -51,8 +51,13 @@ struct TransferKindTests {
         try await Self.house().live { house in
             _ = try await plays(house)
             if kind == .shrink { _ = try await house.engine.join(session: nil, rooms: ["Bath"]) }
+            // What is learnt of its items comes when it comes.
             #expect(
-                await eventually { await house.session()?.members.allSatisfy { $0.media == .playing } ?? false })
+                await eventually {
+                    guard let now = await house.session() else { return false }
+                    return now.members.allSatisfy { $0.media == .playing } && now.anchor?.duration != nil
+                        && now.queue.items.allSatisfy { $0.metadata.duration != nil }
+                })
             let before = try #require(await house.session())
             let calls = Self.asked(house)
             let result = try await transfer(kind, [kind == .shrink ? "Bath" : "Lounge"], house, preflight: true)

@@ -288,6 +288,26 @@ extension PlaybackSession {
         anchor = place
     }
 
+    /// Where rooms that are sent to begin at this instant, what plays by then may be the next item: it is what plays from
+    /// here on. True where it is; rooms that fetch play the one before still.
+    func moveOnBefore(_ instant: Int64) -> Bool {
+        guard mediaState == .playing, let place = estimate(at: instant), place.item != queue.current else {
+            return false
+        }
+        moveToEstimate(at: instant)
+        return true
+    }
+
+    /// Whether the queue is over by then, but for what no decoder would give a frame of.
+    private func isOver(by instant: Int64) -> Bool {
+        guard let place = estimate(at: instant), let item = queue.item(place.item), queue.item(after: item.id) == nil,
+            let length = item.end ?? place.duration
+        else { return false }
+        return length > .zero && (length - place.time).seconds < leastSeconds
+    }
+
+    private var leastSeconds: Double { 0.1 }
+
     // MARK: After a crash of the process
 
     /// Takes up what another process was playing: the rooms were made from its record. Throws when no room comes back.
@@ -382,7 +402,11 @@ extension PlaybackSession {
         guard !push.isEmpty, !ended else { return }
         let plays = mediaState == .playing
         let instant = earliestStart(push)
-        if alivePull.isEmpty { moveToEstimate(at: plays ? instant : clock.now()) }
+        if plays, isOver(by: instant) {
+            for index in push { members[index].phase = .finished }
+            return
+        }
+        if alivePull.isEmpty { moveToEstimate(at: plays ? instant : clock.now()) } else { _ = moveOnBefore(instant) }
         guard let item = queue.item(queue.current) else { return }
         do {
             run = try await makeRun(item, start: anchor?.position(at: instant) ?? item.start)

@@ -208,9 +208,11 @@ extension PlaybackSession {
         }
         guard members[index].push != nil else { return }
         var start: Int64?
+        var hasMovedOn = false
+        // In step with rooms that fetch, where such play.
+        let instant = earliestStart([index])
+        if run == nil { hasMovedOn = moveOnBefore(instant) }
         if run == nil, let item = queue.item(queue.current) {
-            // In step with rooms that fetch, where such play.
-            let instant = earliestStart([index])
             start = instant
             do {
                 run = try await makeRun(item, start: anchor?.position(at: instant) ?? firstStart)
@@ -233,6 +235,10 @@ extension PlaybackSession {
         } else {
             await begin([index], fromFrame: run.pausedFrame, loading: true, at: start)
             hasTimeline(by: index)
+        }
+        guard hasMovedOn, members[index].phase == .playing else { return }
+        for other in alivePull where members[other].loaded.map({ $0.item != queue.current }) ?? false {
+            await load(other)
         }
     }
 

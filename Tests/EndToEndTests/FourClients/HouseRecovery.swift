@@ -49,7 +49,7 @@ struct HouseRecovery {
     /// What the next daemon has otherwise than it should, in words. To be asked once all views agree.
     func losses(_ found: [SessionSnapshot]) -> [String] {
         var losses: [String] = []
-        for id in lasting where !isTouched(id) && !found.contains(where: { $0.id == id }) {
+        for id in lasting where !isTouched(id) && !found.contains(where: { $0.id == id }) && !mayBeOver(id) {
             losses.append("\(id) is gone: it played \(candidates[id]?.last.map(Self.words) ?? "")")
         }
         for session in found {
@@ -61,6 +61,15 @@ struct HouseRecovery {
             losses += self.losses(of: session, last: last, among: known)
         }
         return losses
+    }
+
+    /// Whether the last item of its queue may have come to its end since.
+    private func mayBeOver(_ id: SessionID) -> Bool {
+        guard let last = candidates[id]?.last, last.media == .playing, last.queue.repeatMode == .off,
+            last.queue.current == last.queue.items.last?.id, let anchor = last.anchor
+        else { return false }
+        let elapsed = anchor.time.seconds + Double(max(0, clock.now() - anchor.instant)) / 1e9 * anchor.rate
+        return elapsed > Double(MixedHouse.itemSeconds) - 1
     }
 
     private func losses(
@@ -108,7 +117,8 @@ struct HouseRecovery {
 
     static func words(_ session: SessionSnapshot) -> String {
         "\(session.id) is \(session.media) in \(session.members.map { "\($0.name) (\($0.media))" }), "
-            + "\(session.queue.items.count) items"
+            + "\(session.queue.items.count) items, of which it plays "
+            + (session.queue.items.firstIndex { $0.id == session.queue.current }.map { "number \($0 + 1)" } ?? "none")
     }
 
     /// What Cast devices did around a kill, at seconds from it.
