@@ -157,13 +157,17 @@ struct SceneFollower: Sendable {
     private func follow(_ run: SceneRun, _ inputs: AsyncStream<Input>) async throws -> Int32 {
         var latest = run
         var told: [String: SceneStepReport] = [:]
+        var awaited: [String] = []
         var interrupts = 0
         for await input in inputs {
             switch input {
             case .update(let update):
                 // The first look and the updates may cross.
                 guard latest.state == .running else { continue }
-                if let others = update.waitsFor, others != latest.waitsFor { sayWait(for: others) }
+                if let others = update.waitsFor, others != awaited {
+                    awaited = others
+                    sayWait(for: others)
+                }
                 latest = update
                 for step in update.steps where step.result != .running && told[step.id] != step {
                     told[step.id] = step

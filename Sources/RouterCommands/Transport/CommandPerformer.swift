@@ -256,7 +256,7 @@ extension CommandOutcome {
                 scope: .command)
         case .noSuchContent:
             RouterError(
-                .unavailable, "\(rooms) has nothing to go to with “\(command)”",
+                .unavailable, "there is nothing to go to with “\(command)” in \(rooms)",
                 hint: "Run “router queue list” to see what there is", scope: .command)
         case .noActionableItem:
             RouterError(
@@ -264,7 +264,7 @@ extension CommandOutcome {
                 hint: "Run “router status” to see what plays", scope: .command)
         case .deviceNotFound:
             RouterError(
-                .routeNotFound, "\(rooms) does not play there any more, or is lost",
+                .routeNotFound, "nothing plays in \(rooms) any more, or the device is lost",
                 hint: "Run “router status” to see what plays where, and “router devices” what is there",
                 scope: .command)
         case .unsupported:
