@@ -67,25 +67,27 @@ extension RouterEngine {
         _ members: [Member], _ number: Int, _ body: ([Member]) async throws -> Value
     ) async throws -> Value {
         try await inLane(of: Set(members.map(\.route))) {
-            let rest = members.filter { !routeLanes.isOvertaken(number, on: $0.route) }
-            let lost = members.filter { routeLanes.isOvertaken(number, on: $0.route) }.map(\.name)
-            guard !rest.isEmpty else {
-                throw RouterError(
-                    .commandSuperseded,
-                    "something else was asked for in \(lost.joined(separator: ", ")) before this was ready",
-                    hint: "Play it again to have it there", scope: .command)
-            }
-            if !lost.isEmpty {
-                tell(
-                    Notice(
-                        .info,
-                        "something else was asked for in \(lost.joined(separator: ", ")) before this was ready there"))
-            }
+            let rest = try left(of: members, number)
             let routes = Set(rest.map(\.route))
             routeLanes.took(routes, number)
             await release(routes)
             return try await body(rest)
         }
+    }
+
+    /// Those of these that nobody has taken over who came later. Throws `commandSuperseded` where that is none, or where
+    /// all are wanted. In their lane.
+    func left(of members: [Member], _ number: Int, all: Bool = false) throws -> [Member] {
+        let rest = members.filter { !routeLanes.isOvertaken(number, on: $0.route) }
+        guard rest.count < members.count else { return rest }
+        let lost = members.filter { routeLanes.isOvertaken(number, on: $0.route) }.map(\.name)
+        let words = "something else was asked for in \(lost.joined(separator: ", ")) before this was ready"
+        guard !rest.isEmpty, !all else {
+            throw RouterError(
+                .commandSuperseded, words, hint: "Ask for it again to have it there", scope: .command)
+        }
+        tell(Notice(.info, words))
+        return rest
     }
 
     /// How many items are looked into before what plays gives way to them.

@@ -23,8 +23,9 @@ extension RouterEngine {
             let routes = await session.routes
             let members = members.filter { !routes.contains($0.route) }
             guard !members.isEmpty else { return }
-            routeLanes.took(Set(members.map(\.route)), number)
-            try await session.join(members) { [self] routes in await give(routes, to: session) }
+            let rest = try left(of: members, number)
+            try await session.join(rest) { [self] routes in await give(routes, to: session) }
+            routeLanes.took(Set(rest.map(\.route)), number)
         }
         return await session.snapshot()
     }

@@ -96,8 +96,10 @@ extension RouterEngine {
         // Another session of ours that plays there gives way, as it does to `play`.
         let routes = Set(plan.members.map(\.route))
         let moved = try await inLane(of: routes) {
+            _ = try left(of: plan.members, number, all: true)
+            let moved = try await session.move(to: plan.members) { [self] routes in await giveUp(routes, but: session) }
             routeLanes.took(routes, number)
-            return try await session.move(to: plan.members) { [self] routes in await giveUp(routes, but: session) }
+            return moved
         }
         told("moved from \(source.rooms.joined(separator: ", ")) to", plan)
         return await result(of: session, source, plan, moved.method, at: moved.position)
@@ -114,13 +116,14 @@ extension RouterEngine {
         let routes = Set(plan.members.map(\.route))
         // All of them, or none.
         try await inLane(of: routes) {
-            routeLanes.took(routes, number)
+            _ = try left(of: plan.members, number, all: true)
             try await session.join(plan.members, orNone: true) { [self] routes in await give(routes, to: session) }
         }
         if let error = await session.failure(on: routes) {
             await session.leave(routes: routes)
             throw error
         }
+        routeLanes.took(routes, number)
         told("plays as well in", plan)
         return await result(of: session, source, plan, .load)
     }

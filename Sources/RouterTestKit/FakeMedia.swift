@@ -179,6 +179,9 @@ public final class FakeMedia: MediaPreparing {
         let (length, breaks) = state.withLock { ($0.lengths[name] ?? 60, $0.breaks[name]) }
         let end = min(breaks?.seconds ?? length, item.end?.seconds ?? length)
         if let breaks, end <= item.start.seconds { throw breaks.error }
+        if item.start > .zero, end <= item.start.seconds {
+            return (0, RouterError(.itemFailed, "“\(name)” ends before that", scope: .item))
+        }
         return (Int64(max(0, end - item.start.seconds) * 44_100), breaks?.error)
     }
 

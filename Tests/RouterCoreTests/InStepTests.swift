@@ -131,10 +131,14 @@ struct InStepTests {
         }
     }
 
-    @Test("R5 speakers that join a Cast room in the last seconds of an item begin with the next, and so does it")
-    func joinsAtEnd() async throws {
-        try await House.kitchenAndLounge().live { house in
-            let items = try await house.play(["one", "two"], in: ["Lounge"]).queue.items
+    @Test(
+        "R5 speakers that join a Cast room in the last seconds of an item begin with the next, and so does it",
+        arguments: [(["one", "two"], RepeatMode.off), (["one"], .off), (["one", "two"], .one)])
+    func joinsAtEnd(_ names: [String], _ mode: RepeatMode) async throws {
+        try await House.threeSpeakers(lounge: true).live { house in
+            for name in names { house.media.add(name, seconds: 10) }
+            let request = PlayRequest(what: names, rooms: ["Lounge"], repeatMode: mode)
+            let items = try await house.engine.play(request).queue.items
             let lounge = try #require(house.cast.session(named: "Lounge"))
             #expect(await house.turn(seconds: 4) { lounge.state.media == .playing })
             // Two seconds are what the speakers need, and one is left.
@@ -142,10 +146,19 @@ struct InStepTests {
                 $0.position = ReportedPosition(time: MediaTime(seconds: 9), instant: house.clock.now(), rate: 1)
             }
             #expect(await eventually { await house.session()?.anchor?.duration?.seconds == 10 })
-            let joined = try await house.engine.join(session: nil, rooms: ["Kitchen"])
-            #expect(joined.queue.current == items[1].id && joined.queue.items.allSatisfy { $0.failure == nil })
-            #expect(joined.members.map(\.connection) == [.connected, .connected])
-            #expect(await house.turn(seconds: 3) { lounge.loadedTokens.count == 2 })
+            let joined = try await house.engine.join(session: nil, rooms: ["Kitchen", "Bath"])
+            #expect(joined.queue.items.allSatisfy { $0.failure == nil })
+            #expect(joined.members.allSatisfy { $0.error == nil })
+            #expect(joined.queue.current == (names.count == 1 || mode == .one ? items[0].id : items[1].id))
+            if names.count == 1 {
+                #expect(house.media.feeds.isEmpty && lounge.loadedTokens.count == 1)
+                lounge.reachesEnd()
+                #expect(await eventually { await house.session()?.stopReason == .finished })
+            } else {
+                #expect(joined.members.map(\.connection) == [.connected, .connected, .connected])
+                #expect(await house.turn(seconds: 3) { lounge.loadedTokens.count == 2 })
+                #expect(house.media.feeds.count == 1, "one for all of them")
+            }
         }
     }
 

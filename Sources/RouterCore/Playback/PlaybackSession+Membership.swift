@@ -50,9 +50,13 @@ extension PlaybackSession {
     }
 
     private func bringIn(_ joined: Range<Int>) async {
-        // Once for each endpoint that a room has, and once to begin with.
-        let rounds = joined.map { members[$0].candidates.count }.max() ?? 0
+        // Once to begin with, and for each other endpoint that a room has once to open it and once to load.
+        let rounds = 2 * (joined.map { members[$0].candidates.count }.max() ?? 0)
         for _ in 0...rounds where !ended {
+            // One makes what all of them are sent.
+            for index in joined where run == nil && members[index].phase == .open && members[index].push != nil {
+                await load(index)
+            }
             await withDiscardingTaskGroup { group in
                 for index in joined {
                     switch members[index].phase {

@@ -263,11 +263,15 @@ extension PlaybackSession {
     }
 
     /// Where playing would be at an instant, over item borders too: a device with a queue of its own would have gone on.
-    private func estimate(at instant: Int64) -> PlaybackAnchor? {
+    private func estimate(at instant: Int64) -> PlaybackAnchor? { reach(at: instant)?.place }
+
+    /// - Returns: also how many borders of items are passed until then.
+    private func reach(at instant: Int64) -> (place: PlaybackAnchor, borders: Int)? {
         guard let old = anchor, let begun = queue.item(old.item) else { return nil }
         var item = begun
         var time = old.time + MediaTime(nanoseconds: Int64(Double(max(0, instant - old.instant)) * old.rate))
         var duration = old.duration ?? item.metadata.duration
+        var borders = 0
         // An item that begins at its end, again and again, would take no time.
         while let length = item.end ?? duration, length > .zero, time >= length, let next = queue.item(after: item.id),
             next.start < length
@@ -275,11 +279,13 @@ extension PlaybackSession {
             time = time - length + next.start
             item = next
             duration = next.metadata.duration
+            borders += 1
         }
         if let length = duration { time = min(time, length) }
-        return PlaybackAnchor(
+        let place = PlaybackAnchor(
             item: item.id, time: max(.zero, time), instant: instant, rate: old.rate, quality: .estimated,
             duration: duration)
+        return (place, borders)
     }
 
     private func moveToEstimate(at instant: Int64) {
@@ -288,20 +294,32 @@ extension PlaybackSession {
         anchor = place
     }
 
-    /// Where rooms that are sent to begin at this instant, what plays by then may be the next item: it is what plays from
-    /// here on. True where it is; rooms that fetch play the one before still.
+    /// Where rooms that are sent to begin at this instant, what plays by then may be the next item, or the same once more:
+    /// it is what plays from here on. True where it is; rooms that fetch play the one before still.
     func moveOnBefore(_ instant: Int64) -> Bool {
-        guard mediaState == .playing, let place = estimate(at: instant), place.item != queue.current else {
-            return false
-        }
+        guard mediaState == .playing, let reach = reach(at: instant), reach.borders > 0 else { return false }
         moveToEstimate(at: instant)
         return true
     }
 
+    /// Has rooms that fetch play what the rooms play that are sent to.
+    ///
+    /// - Parameter all: also those that play the same item: it has begun once more since.
+    func bringAlong(all: Bool) async {
+        guard alivePush.contains(where: { members[$0].phase == .playing }), run?.timeline != nil else { return }
+        for other in alivePull {
+            let member = members[other]
+            guard !ended, member.phase == .playing, !member.isShared, !member.loading, let item = member.loaded?.item,
+                all || item != queue.current
+            else { continue }
+            await load(other)
+        }
+    }
+
     /// Whether the queue is over by then, but for what no decoder would give a frame of.
-    private func isOver(by instant: Int64) -> Bool {
-        guard let place = estimate(at: instant), let item = queue.item(place.item), queue.item(after: item.id) == nil,
-            let length = item.end ?? place.duration
+    func isOver(by instant: Int64) -> Bool {
+        guard mediaState == .playing, let place = estimate(at: instant), let item = queue.item(place.item),
+            queue.item(after: item.id) == nil, let length = item.end ?? place.duration
         else { return false }
         return length > .zero && (length - place.time).seconds < leastSeconds
     }
@@ -402,11 +420,12 @@ extension PlaybackSession {
         guard !push.isEmpty, !ended else { return }
         let plays = mediaState == .playing
         let instant = earliestStart(push)
-        if plays, isOver(by: instant) {
+        if isOver(by: instant) {
             for index in push { members[index].phase = .finished }
             return
         }
-        if alivePull.isEmpty { moveToEstimate(at: plays ? instant : clock.now()) } else { _ = moveOnBefore(instant) }
+        let hasMovedOn = moveOnBefore(instant)
+        if alivePull.isEmpty { moveToEstimate(at: plays ? instant : clock.now()) }
         guard let item = queue.item(queue.current) else { return }
         do {
             run = try await makeRun(item, start: anchor?.position(at: instant) ?? item.start)
@@ -421,6 +440,7 @@ extension PlaybackSession {
             return anchorToRun()
         }
         await begin(push, fromFrame: 0, loading: true, at: instant)
+        if hasMovedOn { await bringAlong(all: true) }
     }
 
     /// Rooms that fetch and had been loaded, to begin with the others or at a place, and were not begun: the process was

@@ -76,18 +76,20 @@ extension PlaybackSession {
         } else if reported == nil {
             let remembered = await rememberedVolume(of: index, isBack: isBack)
             var level = limited(remembered?.level ?? VolumePosition(1.0 / 3), index)
+            if isBack, let now = volumes.level(of: index) { level = min(level, now) }
             if case .cap(let most) = start { level = min(level, most) }
             target = VolumeState(level: level, muted: isBack && remembered?.muted ?? false)
             volumes.set(level, of: index)
         }
-        if isBack, target == nil, let known = before ?? members[index].volume, let reported,
-            known.level < reported.level || (known.muted && !reported.muted)
-        {
+        if isBack, target == nil, let known = before ?? members[index].volume, let reported {
             // Who turned it up meanwhile does so again; who is blasted by a device that has forgotten has no time to.
             // Where all were turned down meanwhile, it is too.
             let level = min(known.level, volumes.level(of: index) ?? known.level)
-            volumes.set(level, of: index)
-            target = VolumeState(level: limited(level, index), muted: known.muted)
+            let isLouder = reported.level.value > level.value + session.descriptor.volume.step + 1e-9
+            if isLouder || (known.muted && !reported.muted) {
+                volumes.set(level, of: index)
+                target = VolumeState(level: limited(level, index), muted: known.muted)
+            }
         }
         if let reading, target == nil, members[index].volume == nil || members[index].volumeIsOld {
             await heardVolume(reading, of: index)

@@ -211,7 +211,15 @@ extension PlaybackSession {
         var hasMovedOn = false
         // In step with rooms that fetch, where such play.
         let instant = earliestStart([index])
-        if run == nil { hasMovedOn = moveOnBefore(instant) }
+        if run == nil {
+            guard !isOver(by: instant) else {
+                // Nothing is left that it could be sent in time.
+                members[index].phase = .finished
+                jobs.add { [self] in await endIfNobodyPlays() }
+                return
+            }
+            hasMovedOn = moveOnBefore(instant)
+        }
         if run == nil, let item = queue.item(queue.current) {
             start = instant
             do {
@@ -236,10 +244,7 @@ extension PlaybackSession {
             await begin([index], fromFrame: run.pausedFrame, loading: true, at: start)
             hasTimeline(by: index)
         }
-        guard hasMovedOn, members[index].phase == .playing else { return }
-        for other in alivePull where members[other].loaded.map({ $0.item != queue.current }) ?? false {
-            await load(other)
-        }
+        if members[index].phase == .playing { await bringAlong(all: hasMovedOn) }
     }
 
     /// A room that is sent to plays: it has the say from here on, and a device that fetches and is still buffering, say,
