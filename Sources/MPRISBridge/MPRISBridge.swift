@@ -126,7 +126,7 @@ public enum MPRISBridge {
         }
         for await item in wishes {
             guard await bus.shows(item.id), let bytes = await configuration.picture(item),
-                let address = folder.keep(bytes)
+                let address = folder.keep(bytes, shown: await bus.shownArts)
             else { continue }
             await bus.show(art: address, of: item.id)
         }

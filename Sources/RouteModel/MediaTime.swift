@@ -5,23 +5,31 @@
 public struct MediaTime: Codable, Sendable, Hashable, Comparable, AdditiveArithmetic {
     public static let ticksPerSecond: Int64 = 28_224_000
 
-    public var ticks: Int64
+    /// No time is longer than some 100 years, either way: what is beyond is clamped, so that what anybody says can be
+    /// added, and told in nanoseconds, in 64 bits.
+    public static let mostTicks: Int64 = 100_000_000_000_000_000
 
-    public init(ticks: Int64) { self.ticks = ticks }
+    public let ticks: Int64
 
-    /// Seconds beyond some 2,000 years are clamped, so that a few of them can be added and taken from each other in 64
-    /// bits of ticks; NaN is zero.
+    public init(ticks: Int64) { self.ticks = max(-Self.mostTicks, min(Self.mostTicks, ticks)) }
+
+    /// NaN is zero.
     public init(seconds: Double) {
         let wanted = seconds * Double(Self.ticksPerSecond)
-        if wanted.isNaN {
-            ticks = 0
-        } else {
-            ticks = Int64(max(-2e18, min(2e18, wanted.rounded())))
-        }
+        let most = Double(Self.mostTicks)
+        self.init(ticks: wanted.isNaN ? 0 : Int64(max(-most, min(most, wanted.rounded()))))
     }
 
-    public init(frames: Int64, sampleRate: Int) { ticks = frames * (Self.ticksPerSecond / Int64(sampleRate)) }
-    public init(milliseconds: Int64) { ticks = milliseconds * (Self.ticksPerSecond / 1000) }
+    public init(frames: Int64, sampleRate: Int) {
+        self.init(frames, times: Self.ticksPerSecond / Int64(sampleRate))
+    }
+
+    public init(milliseconds: Int64) { self.init(milliseconds, times: Self.ticksPerSecond / 1000) }
+
+    private init(_ count: Int64, times ticks: Int64) {
+        let (product, isTooLarge) = count.multipliedReportingOverflow(by: ticks)
+        self.init(ticks: isTooLarge ? (count < 0 ? -Self.mostTicks : Self.mostTicks) : product)
+    }
 
     public var seconds: Double { Double(ticks) / Double(Self.ticksPerSecond) }
 
@@ -38,7 +46,7 @@ public struct MediaTime: Codable, Sendable, Hashable, Comparable, AdditiveArithm
     }
 
     public init(nanoseconds: Int64) {
-        ticks = (nanoseconds / 125_000) * 3528 + (nanoseconds % 125_000) * 3528 / 125_000
+        self.init(ticks: (nanoseconds / 125_000) * 3528 + (nanoseconds % 125_000) * 3528 / 125_000)
     }
 
     public static let zero = MediaTime(ticks: 0)

@@ -221,6 +221,8 @@ public struct ItemDescription: Codable, Sendable, Hashable {
 public struct MediaDescription: Codable, Sendable, Hashable {
     /// The bytes that one may be of as JSON.
     public static let maximumBytes = 16 * 1024
+    /// Seconds that an item is said to last at most: ten years.
+    public static let maximumSeconds = 315_360_000.0
     /// That one request may have.
     public static let maximumCount = 10_000
 
@@ -242,14 +244,16 @@ public struct MediaDescription: Codable, Sendable, Hashable {
 
     /// Why no router takes a description.
     public enum Fault: Sendable, Hashable {
-        /// It lasts no time, or less.
+        /// It lasts no time, or less, or more than ten years.
         case duration
         /// It is of more than `maximumBytes`.
         case size
     }
 
     public var fault: Fault? {
-        if let duration = metadata.duration, duration <= .zero { return .duration }
+        if let duration = metadata.duration, duration <= .zero || duration.seconds > Self.maximumSeconds {
+            return .duration
+        }
         guard let size = try? JSONEncoder().encode(self).count, size <= Self.maximumBytes else { return .size }
         return nil
     }

@@ -215,14 +215,18 @@ public struct PlayRequest: Codable, Sendable, Hashable {
     /// What some of these are shown as, in place of what their playlist says. Of several for one source each is for one item
     /// of it, in order.
     public var descriptions: [MediaDescription]?
+    /// Loads it, and does not begin: a command does. Nil begins.
+    public var paused: Bool?
 
     public init(
         what: [String], rooms: [String], via: ViaPreference = .auto, volume: VolumePosition? = nil,
         start: MediaTime = .zero, workingDirectory: String = "/", subtitles: SubtitleRequest? = nil, rate: Double = 1,
         repeatMode: RepeatMode = .off, shuffle: Bool = false, context: Bool? = nil, savedQueue: String? = nil,
-        failurePolicy: FailurePolicy? = nil, externalPlayback: Bool? = nil, descriptions: [MediaDescription]? = nil
+        failurePolicy: FailurePolicy? = nil, externalPlayback: Bool? = nil, descriptions: [MediaDescription]? = nil,
+        paused: Bool? = nil
     ) {
         self.descriptions = descriptions
+        self.paused = paused
         self.externalPlayback = externalPlayback
         self.context = context
         self.savedQueue = savedQueue

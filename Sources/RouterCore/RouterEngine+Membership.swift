@@ -24,6 +24,7 @@ extension RouterEngine {
             let members = members.filter { !routes.contains($0.route) }
             guard !members.isEmpty else { return }
             let rest = try left(of: members, number)
+            await endAnnouncements(on: Set(rest.map(\.route)))
             try await session.join(rest) { [self] routes in await give(routes, to: session) }
             routeLanes.took(Set(rest.map(\.route)), number)
         }

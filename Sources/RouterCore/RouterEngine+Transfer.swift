@@ -97,6 +97,8 @@ extension RouterEngine {
         let routes = Set(plan.members.map(\.route))
         let moved = try await inLane(of: routes) {
             _ = try left(of: plan.members, number, all: true)
+            // Before the room is connected to: where both use the same app there, the end of one would stop the other.
+            await endAnnouncements(on: routes)
             let moved = try await session.move(to: plan.members) { [self] routes in await giveUp(routes, but: session) }
             routeLanes.took(routes, number)
             return moved
@@ -117,6 +119,7 @@ extension RouterEngine {
         // All of them, or none.
         try await inLane(of: routes) {
             _ = try left(of: plan.members, number, all: true)
+            await endAnnouncements(on: routes)
             try await session.join(plan.members, orNone: true) { [self] routes in await give(routes, to: session) }
         }
         if let error = await session.failure(on: routes) {

@@ -337,7 +337,7 @@ public actor RouterEngine: RouterControlling {
             return (session, Set(members.map(\.route)))
         }
         await session.setStartTrims(startTrims(request.rooms))
-        try await session.start(volume: request.volume)
+        try await session.start(volume: request.volume, paused: request.paused ?? false)
         await forgetLeft(on: routes)
         return await session.snapshot()
     }

@@ -19,6 +19,7 @@ public final class FakeMedia: MediaPreparing {
         var feedGate: AsyncStream<Void>?
         var awaited = false
         var decodesOnRequest = false
+        var live: Set<String> = []
         var factGates: [String: AsyncStream<Void>] = [:]
         var factsAwaited: Set<String> = []
     }
@@ -85,6 +86,14 @@ public final class FakeMedia: MediaPreparing {
         return continuation
     }
 
+    /// This one has no end and no place to go to.
+    public func isLive(_ path: String) {
+        state.withLock {
+            $0.live.insert(path)
+            $0.lengths[path] = 100_000
+        }
+    }
+
     /// The facts of this one are known when what this gives is finished.
     public func holdsFacts(of path: String) -> AsyncStream<Void>.Continuation {
         let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -143,11 +152,12 @@ public final class FakeMedia: MediaPreparing {
         if let gate { for await _ in gate {} }
         if let error = failure(of: name, counting: false) { throw error }
         let seconds = state.withLock { $0.lengths[name] } ?? 60
+        let isLive = state.withLock { $0.live.contains(name) }
         return MediaFacts(
-            metadata: MediaMetadata(kind: .music, title: "Title of \(name)", artist: "An artist"),
-            duration: MediaTime(seconds: seconds), contentType: "audio/flac", hasAudio: true,
+            metadata: MediaMetadata(kind: isLive ? .live : .music, title: "Title of \(name)", artist: "An artist"),
+            duration: isLive ? nil : MediaTime(seconds: seconds), contentType: "audio/flac", hasAudio: true,
             hasVideo: state.withLock { $0.pictures.contains(name) },
-            live: false, hasArtwork: false)
+            live: isLive, hasArtwork: false)
     }
 
     public func artwork(_ source: MediaSource, within limits: ArtworkLimits) async -> Artwork? { nil }
@@ -215,7 +225,8 @@ public final class FakeFeed: AudioFeed {
     private let mixes: Bool
     private let laid = Mutex<[Int64]>([])
     private let media: FakeMedia
-    private let first: FeedItem
+    /// What it began with.
+    public let first: FeedItem
     private let events: FeedEvents
 
     init(_ media: FakeMedia, _ first: FeedItem, _ events: FeedEvents, ready: Int64, mixes: Bool = false) {

@@ -62,6 +62,19 @@ struct ArtFolderTests {
         }
     }
 
+    @Test("C18 a picture that is on show stays, however old")
+    func shown() throws {
+        try inFolder { path in
+            var folder = try ArtFolder(path)
+            let kept = folder.keep(Self.png + [0, 0])
+            let first = try #require(kept)
+            for number in 0...ArtFolder.maximumFiles { _ = folder.keep(Self.png + [UInt8(number)], shown: [first]) }
+            #expect(files(path).count == ArtFolder.maximumFiles)
+            let place = try #require(URL(string: first))
+            #expect(FileManager.default.fileExists(atPath: place.path))
+        }
+    }
+
     @Test("C18 a link in the folder's place is not followed")
     func link() throws {
         try inFolder { path in

@@ -12,7 +12,8 @@ struct BodiesTests {
             workingDirectory: "/m", subtitles: SubtitleRequest(source: .file(path: "/m/a.srt")), rate: 1.5,
             repeatMode: .all, shuffle: true, context: true, savedQueue: "s", failurePolicy: .retry(2),
             externalPlayback: false,
-            descriptions: [MediaDescription(source: .url("http://h/a"), metadata: MediaMetadata(title: "A"))])
+            descriptions: [MediaDescription(source: .url("http://h/a"), metadata: MediaMetadata(title: "A"))],
+            paused: true)
         let plain = PlayRequest(what: [], rooms: [])
         // A field that is added later has to be here too.
         for (field, other) in zip(Mirror(reflecting: request).children, Mirror(reflecting: plain).children) {

@@ -60,6 +60,20 @@ struct ConfigurationReaderTests {
         #expect(configuration.rooms.last == Room(name: "Study", devices: ["Study"], configured: true))
     }
 
+    @Test("asterisks in comments are no aliases; those behind what only looks like a comment are")
+    func bullets() throws {
+        let bullets = (0..<20).map { "# * Kitchen \($0)\n" }.joined()
+        #expect(try read("version: 1\n\(bullets)  \(bullets)").rooms.isEmpty)
+        let aliases = (0..<20).map { _ in "*a" }.joined(separator: ", ")
+        for text in [
+            "version: 1\nx: [\"a\n # \", \(aliases)]\n", "version: 1\nx: ['a\n # ', \(aliases)]\n",
+            "version: 1\n# a\rx: [\(aliases)]\n", "version: 1\n# a\u{85}x: [\(aliases)]\n",
+        ] {
+            let error = #expect(throws: RouterError.self) { _ = try read(text) }
+            #expect(error?.message.contains("aliases") == true, "\(text)")
+        }
+    }
+
     @Test("how the daemon is reached, and what the flags would say comes on top")
     func daemon() throws {
         let read = try read(

@@ -316,6 +316,7 @@ actor FakeHouse: RouterControlling {
                     current[index].queue.items[place].context = known.context
                 }
             }
+            if request.paused == true { try apply(.pause, current[index].id) }
             session = fresh(current[index])
         }
         return session

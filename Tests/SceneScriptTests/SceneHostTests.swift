@@ -208,6 +208,26 @@ import Testing
         }
     }
 
+    @Test("R4 a cancellation, and the host's end, let finally go on for its time only also where it is under way")
+    func hurries() async throws {
+        let rig = SceneRig()
+        try await rig.run {
+            let text = kitchenScene("- {log: x}", finally: "- {delay: 1h}\n- {log: never}")
+            let run = try await rig.start(text)
+            try await started(rig, run, "finally[0]")
+            try await rig.host.cancelScene(run.id)
+            let ended = try await rig.ended(run, step: 1)
+            #expect(ended.state == .cancelled && ended.results == ["steps[0] done", "finally[0] cancelled"])
+            #expect(ended.steps[1].duration ?? 99 <= SceneHost.lastSeconds + 1)
+
+            let last = try await rig.start(text)
+            try await started(rig, last, "finally[0]")
+            async let over: Void = rig.host.shutdown()
+            #expect(try await rig.ended(last, step: 1).state == .cancelled)
+            await over
+        }
+    }
+
     @Test("R4 ending the host does what scenes say under finally, and lets nobody begin") func shutdown() async throws {
         let rig = SceneRig()
         try await rig.run {
@@ -295,7 +315,7 @@ import Testing
             #expect(
                 await rig.house.calls == [
                     "play bell.wav in Kitchen+Bath", "leave Bath", "play /m/b.mp3 http://x/c.mp3 in Kitchen",
-                    "insert /m/a.mp3", "volume 50% Kitchen",
+                    "insert /m/a.mp3", "volume 50% Kitchen", "resume",
                 ])
             let session = try #require(await rig.house.session("Kitchen"))
             #expect(session.queue.repeatMode == .all && session.currentItem?.title == "b.mp3")

@@ -34,7 +34,9 @@ struct ArtFolder {
     }
 
     /// The address of a file with this picture; nil for what is none, too large, or cannot be written.
-    mutating func keep(_ bytes: [UInt8]) -> String? {
+    ///
+    /// - Parameter shown: the addresses of pictures that do not go, however old.
+    mutating func keep(_ bytes: [UInt8], shown: Set<String> = []) -> String? {
         guard bytes.count <= Self.maximumBytes, let kind = Self.kind(bytes) else { return nil }
         let name = "\(Self.hash(bytes)).\(kind)"
         let file = "\(path)/\(name)"
@@ -53,11 +55,15 @@ struct ArtFolder {
             }
         }
         names.append(name)
-        if names.count > Self.maximumFiles {
-            try? FileManager.default.removeItem(atPath: "\(path)/\(names.removeFirst())")
+        if names.count > Self.maximumFiles,
+            let place = names.dropLast().firstIndex(where: { !shown.contains(address($0)) })
+        {
+            try? FileManager.default.removeItem(atPath: "\(path)/\(names.remove(at: place))")
         }
-        return URL(filePath: file).absoluteString
+        return address(name)
     }
+
+    private func address(_ name: String) -> String { URL(filePath: "\(path)/\(name)").absoluteString }
 
     /// Takes all pictures away.
     mutating func clear() {

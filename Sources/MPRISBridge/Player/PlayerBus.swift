@@ -92,11 +92,17 @@ actor PlayerBus: BusThreadClient {
     /// Whether a player shows this item now.
     func shows(_ item: ItemID) -> Bool { ports.values.contains { $0.state.item?.id == item } }
 
+    /// The addresses of the pictures that players show now.
+    var shownArts: Set<String> { Set(arts.filter { shows($0.item) }.map(\.address)) }
+
     /// From now on an item's picture is at this address.
     func show(art address: String, of item: ItemID) {
         arts.removeAll { $0.item == item }
         arts.append((item, address))
-        if arts.count > Self.maximumArts { arts.removeFirst() }
+        // What is on show stays, however long.
+        if arts.count > Self.maximumArts, let place = arts.firstIndex(where: { !shows($0.item) }) {
+            arts.remove(at: place)
+        }
         let now = configuration.now()
         for port in ports.values where port.state.item?.id == item {
             var state = port.state

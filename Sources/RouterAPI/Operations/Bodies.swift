@@ -32,6 +32,8 @@ public struct PlayBody: Codable, Sendable, Hashable, RefinedSchema {
     public var externalPlayback: Bool?
     /// What some of these are shown as.
     public var descriptions: [MediaDescription]?
+    /// True loads it, and does not begin: a command does.
+    public var paused: Bool?
 
     public init(_ request: PlayRequest) {
         what = request.what
@@ -49,6 +51,7 @@ public struct PlayBody: Codable, Sendable, Hashable, RefinedSchema {
         failurePolicy = request.failurePolicy
         externalPlayback = request.externalPlayback
         descriptions = request.descriptions
+        paused = request.paused
     }
 
     public var request: PlayRequest {
@@ -56,7 +59,8 @@ public struct PlayBody: Codable, Sendable, Hashable, RefinedSchema {
             what: what ?? [], rooms: rooms ?? [], via: via ?? .auto, volume: volume, start: start ?? .zero,
             workingDirectory: workingDirectory ?? "/", subtitles: subtitles, rate: rate ?? 1,
             repeatMode: repeatMode ?? .off, shuffle: shuffle ?? false, context: context, savedQueue: savedQueue,
-            failurePolicy: failurePolicy, externalPlayback: externalPlayback, descriptions: descriptions)
+            failurePolicy: failurePolicy, externalPlayback: externalPlayback, descriptions: descriptions,
+            paused: paused)
     }
 
     static var refinements: [String: JSONSchema] {

@@ -14,7 +14,7 @@ enum SchemaTable {
         entry(JSONValue.null, .anything), entry("", .string(lengths: nil)), entry(true, .boolean),
         entry(0, .integer(nil)),
         entry(Int64(0), .integer(nil)), entry(UInt32(0), .integer(nil)), entry(0.0, .number(nil)),
-        entry(MediaTime.zero, .number(nil)), entry(VolumePosition(0), .number(0...1)),
+        entry(MediaTime.zero, .number(seconds)), entry(VolumePosition(0), .number(0...1)),
         entry(
             MediaSource.url(""),
             .choice([

@@ -60,6 +60,8 @@ struct Member: Sendable {
     var loadError: RouterError?
     /// A load is under way: what becomes of it is told by how it returns, not by the device's news meanwhile.
     var loading = false
+    /// Another sender has ended what it played: it has not heard the queue to its end.
+    var isStoppedThere = false
     /// Lets one call at a time through to the session, as the contract of backends demands.
     var lane = CommandLane()
     /// Tells news of the session that is open now from news of one that was given up.
@@ -177,6 +179,9 @@ struct Member: Sendable {
 
     /// Whether the device has something to go on with at the end of its item.
     var goesOn: Bool { itemEnded && queuesOnDevice && !(window ?? []).isEmpty && latest.stopReason == .finished }
+
+    /// Whether it has heard the queue to its end.
+    var hasHeardAll: Bool { phase == .finished && !isStoppedThere }
 
     /// Whether nothing more is to be heard of it.
     var isOver: Bool { phase == .left || phase == .finished || phase == .failed }

@@ -280,13 +280,16 @@ extension PlaybackSession {
             for index in rooms { members[index].phase = .finished }
             return
         }
+        defer { takeBack(rooms) }
+        let stays = parked.overruledBy == .pause || parked.overruledBy == .toggle
         guard parked.whole, !members.contains(where: \.alive), let item = queue.item(queue.current) else {
             // The others have gone on: these come in where they are.
             for index in rooms { await load(index) }
+            // One that came up meanwhile found a pause that was the announcement's own.
+            if parked.whole, parked.plays, !stays, parked.overruledBy == nil { _ = try? await resume() }
             return
         }
         let position = anchor.flatMap { $0.item == item.id ? $0.position(at: clock.now()) : nil } ?? item.start
-        let stays = parked.overruledBy == .pause || parked.overruledBy == .toggle
         do {
             try await take(up: item, at: position, in: rooms, playing: parked.plays && !stays, parked)
         } catch {
@@ -298,10 +301,26 @@ extension PlaybackSession {
         }
     }
 
+    /// Rooms that could not be brought back to what they played are the session's again, with that item at its end.
+    private func takeBack(_ rooms: [Int]) {
+        for index in rooms where members[index].phase == .held {
+            members[index].phase = members[index].phaseHeld
+            let item = members[index].loaded?.item ?? queue.current
+            if members[index].push == nil {
+                members[index].itemEnded = true
+                if let item { jobs.add { [self] in await pullItemEnded(item) } }
+            } else if members[index].itemEnded {
+                playOnAfterFeed()
+            } else {
+                jobs.add { [self] in await memberFinished(index) }
+            }
+        }
+    }
+
     /// Whether the other rooms have heard the queue to its end, and nothing is left that these could come in to.
     private func isPlayedOut(besides rooms: [Int]) -> Bool {
         let others = members.indices.filter { !rooms.contains($0) && members[$0].takesPart }
-        return others.contains { members[$0].phase == .finished || members[$0].itemEnded }
+        return others.contains { members[$0].hasHeardAll || members[$0].itemEnded }
             && others.allSatisfy { members[$0].isOver || (members[$0].alive && members[$0].itemEnded) }
             && (hasGivenUp || queue.item(after: queue.current) == nil)
     }

@@ -22,6 +22,7 @@ extension PlaybackSession {
     private func mediaEnded(_ index: Int, _ error: RouterError?) async {
         if let error { return await memberLost(index, error) }
         await notice(.info, "\(members[index].name): stopped by another sender", member: index)
+        members[index].isStoppedThere = true
         await memberFinished(index)
     }
 

@@ -141,6 +141,7 @@ extension PlaybackSession {
                 members[index].itemEnded = true
                 let error = await diagnosed(
                     update.error ?? RouterError(.itemFailed, "the device could not play it", scope: .item), in: index)
+                if await isOnlyHere(index, error) { break }
                 let place = loaded.item == queue.current ? anchor?.position(at: clock.now()) : nil
                 if await holdsPull(loaded.item, error, at: place) {
                     jobs.add { [self] in await serially { await waitInSilenceWherePulled() } }
@@ -181,6 +182,16 @@ extension PlaybackSession {
             index == alivePull.first, loaded.item == queue.current
         else { return }
         adopt(update, item: loaded.item)
+    }
+
+    /// Where the rooms play it that are sent to, what a device that fetches cannot play is no fault of the item: the room
+    /// is silent for so long.
+    func isOnlyHere(_ index: Int, _ error: RouterError) async -> Bool {
+        guard started, alivePush.contains(where: { members[$0].phase == .playing }) else { return false }
+        await notice(
+            .warning, "\(members[index].name) does not play this item: \(error.message)", hint: error.hint,
+            member: index)
+        return true
     }
 
     private func adopt(_ update: RouteSessionUpdate, item: ItemID) {
@@ -381,6 +392,7 @@ extension PlaybackSession {
         members[index].phase = .failed
         members[index].error = error
         members[index].generation += 1
+        dropTimeline()
         let session = members[index].session
         // What another sender plays there by now is not ours to stop.
         let reason = gone || error.code == .commandSuperseded ? EndReason.lost : .stop
@@ -393,11 +405,12 @@ extension PlaybackSession {
         }
         await endIfNobodyPlays()
         await publish()
+        fillWindows()
     }
 
     func endIfNobodyPlays() async {
         // A lost room is waited for while no other has heard the queue to its end.
-        let waits = members.contains { $0.phase == .suspended } && !members.contains { $0.phase == .finished }
+        let waits = members.contains { $0.phase == .suspended } && !members.contains(where: \.hasHeardAll)
         // While what plays is moved, whoever moves it sees to that.
         guard !members.contains(where: { $0.phase == .held }) else { return }
         if alivePush.contains(where: { members[$0].itemEnded }) { playOnAfterFeed() }
@@ -411,7 +424,7 @@ extension PlaybackSession {
             return
         }
         let lost = members.contains { $0.phase == .failed }
-        let finished = members.contains { $0.phase == .finished }
+        let finished = members.contains { $0.hasHeardAll || ($0.phase == .finished && !lost) }
         let reason = finished ? queueStopReason : lost ? .deviceGone : .finished
         if finished, reason == .finished { queue.select(nil) }
         if finished { await tellGivenUp() }

@@ -6,7 +6,10 @@ extension PlaybackSession {
     // MARK: Feed
 
     /// A feed that begins with `item` and runs through the queue.
-    func makeRun(_ item: QueueItem, start: MediaTime) async throws -> PushRun {
+    func makeRun(_ item: QueueItem, start wanted: MediaTime) async throws -> PushRun {
+        var start = wanted
+        // What is live has no place to begin at: a decoder would first wait for as long as that to go by.
+        if start > item.start, item.metadata.duration == nil, await isLive(item) { start = item.start }
         runCount += 1
         let number = runCount
         earlyMarks = []
@@ -234,6 +237,10 @@ extension PlaybackSession {
         }
         if isItems, let item = members[index].loaded?.item, members[index].pull != nil {
             members[index].itemEnded = true
+            if await isOnlyHere(index, error) {
+                jobs.add { [self] in await pullItemEnded(item) }
+                return
+            }
             if await holdsPull(item, error, at: loadedPlace(index)) {
                 jobs.add { [self] in await serially { await waitInSilenceWherePulled() } }
                 return

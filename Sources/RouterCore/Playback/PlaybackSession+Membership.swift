@@ -176,6 +176,16 @@ extension PlaybackSession {
         if ended || ending { await itsEnd() }
     }
 
+    /// The timeline is that of rooms that are sent to: with the last of them gone, devices that fetch go by themselves,
+    /// and whoever comes back is in step with them. Where there are no such devices it goes on, for those who come back.
+    func dropTimeline() {
+        guard run != nil, alivePush.isEmpty, !alivePull.isEmpty,
+            !members.contains(where: { $0.push != nil && $0.phase == .held })
+        else { return }
+        run = nil
+        runCount += 1
+    }
+
     private func leave(_ indices: Set<Int>, ending reason: EndReason) async {
         guard !indices.isEmpty, !ended, !ending else { return }
         let left = members.indices.filter { !indices.contains($0) }
@@ -192,6 +202,8 @@ extension PlaybackSession {
             // The timeline was theirs: devices that fetch go by themselves from here.
             run = nil
             runCount += 1
+        } else {
+            dropTimeline()
         }
         await withDiscardingTaskGroup { group in
             for session in sessions { group.addTask { await session.end(reason) } }

@@ -23,6 +23,7 @@ extension PlaybackSession {
         members[index].generation += 1
         members[index].session = nil
         members[index].lostBy = error
+        dropTimeline()
         if let session { jobs.add { await session.end(.lost) } }
         let isAlone = !members.contains { $0.alive }
         if isAlone {
@@ -38,6 +39,7 @@ extension PlaybackSession {
                 : "What plays there may well go on", member: index)
         if isAlone, let run, let aloneSince { jobs.add { [self] in await waitForRooms(run, since: aloneSince) } }
         await publish()
+        fillWindows()
         await endIfNobodyPlays()
         let generation = members[index].generation
         jobs.add { [self] in await tryAgain(index, generation: generation, after: error) }
@@ -141,7 +143,7 @@ extension PlaybackSession {
         }
     }
 
-    private func isLive(_ item: QueueItem) async -> Bool {
+    func isLive(_ item: QueueItem) async -> Bool {
         if case .live = item.source { return true }
         return (try? await environment.media.facts(item.source))?.live ?? false
     }

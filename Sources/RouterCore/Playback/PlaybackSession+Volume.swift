@@ -136,6 +136,8 @@ extension PlaybackSession {
         _ wanted: VolumePosition, in able: [Int], from origin: CommandOrigin
     ) async throws -> CommandOutcome {
         let level = await stepped(wanted, above: VolumePosition(volumes.master), from: origin, nil)
+        // A room that is late to come up is as loud as is wanted by then.
+        if wantedVolume != nil { wantedVolume = level }
         if able.count == 1, volumes.trims.keys.allSatisfy({ $0 == able[0] }) {
             // Alone, a room's own level is the master: no higher than it may be.
             await tellLimit(level, able[0])

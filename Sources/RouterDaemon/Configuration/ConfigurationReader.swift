@@ -50,19 +50,32 @@ struct ConfigurationReader {
     }
 
     /// Aliases that stand for lists of aliases grow beyond all bounds within few lines, and the composer looks at all
-    /// that they stand for; so they are counted before. Text that only looks like an alias is counted too.
+    /// that they stand for; so they are counted before. Text that only looks like an alias is counted too, but for plain
+    /// comments.
     private func refuseManyAliases(_ text: String) throws {
         var aliases = 0
-        var before = UInt8(ascii: "\n")
-        for byte in text.utf8 {
-            if byte == UInt8(ascii: "*"), " \t\r\n[]{},:?-!\"'".utf8.contains(before) { aliases += 1 }
-            before = byte
+        for line in text.utf8.split(whereSeparator: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") })
+        where !Self.isPlainComment(line) {
+            var before = UInt8(ascii: "\n")
+            for byte in line {
+                if byte == UInt8(ascii: "*"), " \t\n[]{},:?-!\"'".utf8.contains(before) { aliases += 1 }
+                before = byte
+            }
         }
         guard aliases <= Self.maximumAliases else {
             throw RouterError(
                 .configuration, "\(path): more than \(Self.maximumAliases) aliases (*name)",
                 hint: "Write the values out; a configuration needs few of them")
         }
+    }
+
+    /// A line that cannot be anything else: without quotes it ends no text that was begun on a line before, and without
+    /// the bytes of other line breaks it ends where it seems to.
+    private static func isPlainComment(_ line: Substring.UTF8View) -> Bool {
+        guard line.first(where: { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }) == UInt8(ascii: "#") else {
+            return false
+        }
+        return !line.contains { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "'") || $0 == 0xC2 || $0 == 0xE2 }
     }
 
     // MARK: Parts

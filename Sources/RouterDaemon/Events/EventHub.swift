@@ -72,10 +72,12 @@ actor EventHub {
     private var isOver = false
     private var readers: [Int: Reader] = [:]
     private var nextReader = 0
-    private var cached: (sequence: Int, frame: ByteBuffer)?
+    private var cached: (sequence: Int, instant: Int64, frame: ByteBuffer)?
 
     /// What a reader takes at a time, at least one event.
     private static let batch = 256 << 10
+    /// For how long a state that was written out is given to others who come.
+    private static let freshNanoseconds: Int64 = 100_000_000
     private static let sign = ByteBuffer(string: ":\n\n")
 
     /// - Parameters:
@@ -350,10 +352,17 @@ actor EventHub {
     }
 
     private func snapshotFrame() -> ByteBuffer? {
-        if let cached, cached.sequence == sequence { return cached.frame }
+        let instant = now()
+        if let cached, cached.sequence == sequence, instant - cached.instant < Self.freshNanoseconds {
+            return cached.frame
+        }
         do {
-            let frame = ByteBuffer(bytes: try APIEvent.snapshot(deriver.snapshot).frame(sequence: sequence))
-            cached = (sequence, frame)
+            // What plays undisturbed has told nothing for long: positions are of now, and not of then.
+            var state = deriver.snapshot
+            if !state.sessions.isEmpty { state.now = instant }
+            for index in state.sessions.indices { state.sessions[index].now = instant }
+            let frame = ByteBuffer(bytes: try APIEvent.snapshot(state).frame(sequence: sequence))
+            cached = (sequence, instant, frame)
             return frame
         } catch {
             logger.error("the state could not be encoded: \(error)")

@@ -65,8 +65,15 @@ struct APIResponder: Sendable {
     ) async throws -> Reply {
         let arriving: ServiceClient =
             owner ? .owner : .network(address: channel.remoteAddress?.ipAddress ?? "", trusted: false)
+        let client: ServiceClient
+        do {
+            client = try guardian.admit(request.head, from: arriving)
+        } catch {
+            // What another site's page sends in the name of this address is not on its account.
+            if let wait = await limiter.take(arriving, refused: true) { return .whole(Self.tooMany(wait)) }
+            throw error
+        }
         if let wait = await limiter.take(arriving) { return .whole(Self.tooMany(wait)) }
-        let client = try guardian.admit(request.head, from: arriving)
         let parts = (request.head.path ?? "/").split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let path = String(parts.first ?? "/")
         let found: (operation: APIOperation, values: [String])

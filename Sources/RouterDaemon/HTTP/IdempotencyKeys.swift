@@ -48,13 +48,22 @@ actor IdempotencyKeys {
     /// What went wrong on our side, and may go right the next time, is not kept.
     func end(_ key: String, _ answer: APIAnswer) {
         guard var entry = entries[key] else { return }
-        guard answer.status < 500, answer.status != 429, answer.body.readableBytes <= Self.maximumBytes / 4 else {
-            return forget(key)
-        }
-        entry.answer = answer
+        guard answer.status < 500, answer.status != 429 else { return forget(key) }
+        // It was done, and must not be done again, also where what it gave is too long to be kept.
+        let kept = answer.body.readableBytes <= Self.maximumBytes / 4 ? answer : Self.done
+        entry.answer = kept
         entries[key] = entry
-        bytes += answer.body.readableBytes
+        bytes += kept.body.readableBytes
         forgetOld()
+    }
+
+    private static var done: APIAnswer {
+        APIAnswer(
+            Problem(
+                RouterError(
+                    .keyReused,
+                    "the request with this idempotency key was done, and its answer was too long to be kept",
+                    hint: "Ask for the session or its queue to see what it did", scope: .command), status: 409))
     }
 
     /// It was not done.

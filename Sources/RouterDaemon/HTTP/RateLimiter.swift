@@ -20,11 +20,14 @@ actor RateLimiter {
     }
 
     /// Nil lets it in; else after how many seconds the next one may come.
-    func take(_ client: ServiceClient) -> Int? {
+    ///
+    /// - Parameter refused: one that is answered with no more than why it is refused: these are counted by themselves.
+    func take(_ client: ServiceClient, refused: Bool = false) -> Int? {
         let (key, rate, heap) =
             switch client {
             case .owner: ("", limits.ownRequestsPerSecond, limits.ownRequestsPerSecond)
-            case .network(let address, _): (address, limits.requestsPerSecond, limits.burst)
+            case .network(let address, _):
+                (refused ? "refused " + address : address, limits.requestsPerSecond, limits.burst)
             }
         let instant = now()
         var bucket = buckets[key] ?? Bucket(left: heap, at: instant)

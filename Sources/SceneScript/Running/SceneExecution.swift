@@ -1,5 +1,10 @@
 import RouteModel
 
+/// How a run is told to end.
+struct SceneCancels: Sendable {
+    let steps, hurry, end: AsyncStream<Void>
+}
+
 /// One run of a scene: its steps, then what it says under `finally`.
 struct SceneExecution: Sendable {
     let scene: Scene
@@ -19,9 +24,9 @@ struct SceneExecution: Sendable {
     }
 
     /// - Parameters:
-    ///   - cancels: the first ends the steps, the second `finally`.
-    ///   - lastSeconds: what `finally` has after a cancellation.
-    func run(cancels: (AsyncStream<Void>, AsyncStream<Void>), lastSeconds: Double) async -> SceneRun.State {
+    ///   - cancels: what ends the steps; what lets `finally` go on for `lastSeconds` only, which comes with it; and what
+    ///     ends that too.
+    func run(cancels: SceneCancels, lastSeconds: Double) async -> SceneRun.State {
         let lease = SceneLease(exclusive: scene.exclusive)
         await lease.begin(await router.sessions())
         let aftermath = SceneAftermath()
@@ -29,22 +34,20 @@ struct SceneExecution: Sendable {
             router: router, clock: clock, files: files, recorder: recorder, lease: lease, aftermath: aftermath,
             lastSeconds: lastSeconds, tell: tell)
         return await withTaskGroup(of: Void.self) { group in
-            group.addTask { await aftermath.serve(until: cancels.1) }
-            let state = await run(runner, cancel: cancels.0)
+            group.addTask { await aftermath.serve(until: cancels.end) }
+            let state = await run(runner, cancels)
             group.cancelAll()
             return state
         }
     }
 
-    private func run(_ runner: SceneRunner, cancel: AsyncStream<Void>) async -> SceneRun.State {
-        let main = await stage(scene.steps, runner, cancel: cancel, limit: nil)
-        var limit: Double?
-        if case .cancelled = main { limit = runner.lastSeconds }
+    private func run(_ runner: SceneRunner, _ cancels: SceneCancels) async -> SceneRun.State {
+        let main = await stage(scene.steps, runner, cancel: cancels.steps, hurry: nil)
         var last = Ending.done
         if !scene.finally.isEmpty {
             last =
-                await runner.aftermath.run { [limit] in
-                    await stage(scene.finally, runner, cancel: nil, limit: limit)
+                await runner.aftermath.run {
+                    await stage(scene.finally, runner, cancel: nil, hurry: cancels.hurry)
                 } ?? .cancelled
         }
         switch (main, last) {
@@ -57,7 +60,7 @@ struct SceneExecution: Sendable {
     }
 
     private func stage(
-        _ steps: [SceneStep], _ runner: SceneRunner, cancel: AsyncStream<Void>?, limit: Double?
+        _ steps: [SceneStep], _ runner: SceneRunner, cancel: AsyncStream<Void>?, hurry: AsyncStream<Void>?
     ) async -> Ending {
         let events = await router.events()
         return await withTaskGroup(of: Ending.self) { group in
@@ -81,12 +84,13 @@ struct SceneExecution: Sendable {
                 await runner.lease.watch(events)
                 return .aside
             }
-            if let limit {
+            if let hurry {
                 group.addTask {
-                    do {
-                        try await clock.sleep(seconds: limit)
+                    for await _ in hurry {
+                        guard (try? await clock.sleep(seconds: runner.lastSeconds)) != nil else { return .aside }
                         return .cancelled
-                    } catch { return .aside }
+                    }
+                    return .aside
                 }
             }
             var ending = Ending.cancelled

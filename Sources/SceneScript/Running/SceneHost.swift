@@ -12,8 +12,10 @@ public actor SceneHost: SceneControlling, SceneScheduling {
         var revision = 0
         var rooms: Set<String>
         var wantsCancel = false
-        /// The first asks for `finally`, the second ends that too.
+        /// To go on to `finally`, and to be quick about that.
         var cancels: [AsyncStream<Void>.Continuation]
+        /// Ends `finally` too.
+        var end: AsyncStream<Void>.Continuation
         /// While it waits for other scenes.
         var turn: AsyncStream<Void>.Continuation?
     }
@@ -146,10 +148,13 @@ public actor SceneHost: SceneControlling, SceneScheduling {
         let run = SceneRun(
             id: id, name: scene.name, path: request.path, started: clock.wallTime(), startedBy: schedule)
         let first = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let second = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        entries[id] = Entry(run: run, rooms: check.rooms, cancels: [first.continuation, second.continuation])
+        let hurry = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let end = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        entries[id] = Entry(
+            run: run, rooms: check.rooms, cancels: [first.continuation, hurry.continuation], end: end.continuation)
         order.append(id)
-        jobs.yield { [self] in await execute(id, scene, request, cancels: (first.stream, second.stream)) }
+        let cancels = SceneCancels(steps: first.stream, hurry: hurry.stream, end: end.stream)
+        jobs.yield { [self] in await execute(id, scene, request, cancels) }
         publish(run)
         return run
     }
@@ -163,7 +168,7 @@ public actor SceneHost: SceneControlling, SceneScheduling {
 
     private func cancel(_ id: String) {
         guard var entry = entries[id], entry.run.state == .running else { return }
-        entry.cancels[entry.wantsCancel ? 1 : 0].yield()
+        if entry.wantsCancel { entry.end.yield() } else { entry.cancels.forEach { $0.yield() } }
         entry.wantsCancel = true
         entries[id] = entry
         giveTurns()
@@ -198,7 +203,7 @@ public actor SceneHost: SceneControlling, SceneScheduling {
     }
 
     private func execute(
-        _ id: String, _ scene: Scene, _ request: SceneRequest, cancels: (AsyncStream<Void>, AsyncStream<Void>)
+        _ id: String, _ scene: Scene, _ request: SceneRequest, _ cancels: SceneCancels
     ) async {
         await awaitTurn(id)
         guard let entry = entries[id] else { return }
@@ -213,6 +218,7 @@ public actor SceneHost: SceneControlling, SceneScheduling {
             ? .cancelled : await execution.run(cancels: cancels, lastSeconds: Self.lastSeconds)
         await recorder.finish(state, at: clock.wallTime())
         entries[id]?.cancels.forEach { $0.finish() }
+        entries[id]?.end.finish()
         forgetOld()
         giveTurns()
         wakeIdle()

@@ -180,7 +180,9 @@ struct SceneRestoring: Sendable {
             PlayRequest(
                 what: sources, rooms: selectors(before), start: position ?? .zero, subtitles: current?.subtitles,
                 rate: rate, repeatMode: before.queue.repeatMode, failurePolicy: before.queue.failurePolicy,
-                externalPlayback: current?.externalPlayback, descriptions: descriptions), from: index)
+                externalPlayback: current?.externalPlayback, descriptions: descriptions,
+                // Nothing is heard before it is as loud as it was, nor what did not play then.
+                paused: true), from: index)
         try await restoreItems(before.queue, in: session, losses: &losses)
         if before.queue.original != nil { losses.append("the order without shuffle is not known any more") }
         return session.id

@@ -153,6 +153,46 @@ struct ServiceAbuseTests {
         }
     }
 
+    @Test("what another site's page asks again and again is not on the account of who asks from the same address")
+    func refusedRates() async throws {
+        let house = try ServiceHouse { options, _ in
+            options.limits.requestsPerSecond = 0.01
+            options.limits.burst = 3
+        }
+        try await house.live { reached in
+            var statuses: [Int] = []
+            for _ in 0..<5 {
+                statuses.append(
+                    try await reached.raw.send("GET", "/api/v1/rooms", ["Sec-Fetch-Site": "cross-site"]).status)
+            }
+            #expect(statuses == [403, 403, 403, 429, 429])
+            #expect(try await reached.raw.send("GET", "/api/v1/rooms").status == 200)
+        }
+    }
+
+    @Test("no length and no place is beyond what a daemon can count with")
+    func endless() async throws {
+        let house = try ServiceHouse()
+        try await house.live { reached in
+            let session = try await reached.client.play(PlayRequest(what: ["/one"], rooms: ["Den"]))
+            let item = try #require(session.queue.current)
+            let metadata = #"{"kind": "music", "images": [], "duration": 1e10}"#
+            for (path, body) in [
+                ("commands", #"{"command": {"type": "seekBy", "by": -1e300}}"#),
+                ("commands", #"{"command": {"type": "seek", "to": 1e10}}"#),
+                ("queue/edits", #"{"edit": {"type": "settings", "items": ["\#(item)"], "settings": {"end": 1e10}}}"#),
+                (
+                    "queue/edits",
+                    #"{"edit": {"type": "describe", "items": [{"item": "\#(item)", "metadata": \#(metadata)}]}}"#
+                ),
+            ] {
+                let answer = try await reached.raw.send("POST", "/api/v1/sessions/current/\(path)", body: body)
+                #expect((400..<500).contains(answer.status), "\(body): \(answer)")
+            }
+            #expect(await reached.client.sessions().count == 1)
+        }
+    }
+
     @Test("who asks too often is told when to come again")
     func rates() async throws {
         let house = try ServiceHouse { options, _ in

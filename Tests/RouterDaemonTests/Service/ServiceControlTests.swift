@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 import RouteModel
 import RouterAPI
 import RouterCore
@@ -261,6 +262,21 @@ struct ServiceControlTests {
             Issue.record("the oldest that is over is still there")
             return
         }
+    }
+
+    @Test("a request whose answer is too long to be kept is not done again either")
+    func longAnswers() async throws {
+        let clock = ManualClock()
+        let keys = IdempotencyKeys(now: { clock.now() })
+        _ = await keys.begin("first", request: 1)
+        var long = APIAnswer(status: 200)
+        long.body.writeRepeatingByte(UInt8(ascii: "x"), count: IdempotencyKeys.maximumBytes / 4 + 1)
+        await keys.end("first", long)
+        guard case .answered(let answer) = await keys.begin("first", request: 1) else {
+            Issue.record("it would be done twice")
+            return
+        }
+        #expect(answer.status == 409)
     }
 
     @Test("a request that is sent again with its key is done once")

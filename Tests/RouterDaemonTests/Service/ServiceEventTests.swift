@@ -117,6 +117,27 @@ struct ServiceEventTests {
         #expect(try await taken(hub, reader) == ["106 session.changed"])
     }
 
+    @Test("the state that a late reader gets is of when it comes, also where nothing has happened for long")
+    func lateReader() async throws {
+        let clock = ManualClock()
+        let hub = hub(clock: clock)
+        await hub.take(start)
+        await hub.take(
+            .session(
+                SessionSnapshot(
+                    id: SessionID(rawValue: "s1"), connection: .connected, media: .playing, ownership: .ours,
+                    members: [], queue: QueueSnapshot(version: 1, items: [], current: nil), now: clock.now())))
+        for _ in 0..<2 {
+            clock.advance(seconds: 180)
+            let reader = try #require(await hub.subscribe(after: nil))
+            var decoder = ServerSentEventDecoder()
+            let bytes = try #require(await hub.next(reader.id))
+            let event = try #require(try decoder.push(bytes.readableBytesView).first)
+            let state = try APIJSON.decode(StateSnapshot.self, from: event.data)
+            #expect(state.now == clock.now() && state.sessions.map { $0.now } == [clock.now()])
+        }
+    }
+
     @Test("who comes back to one device gets all of a session that was not on it when it left")
     func comingBackToARoute() async throws {
         let hub = hub()
