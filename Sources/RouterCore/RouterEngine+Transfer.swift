@@ -121,12 +121,12 @@ extension RouterEngine {
             _ = try left(of: plan.members, number, all: true)
             await endAnnouncements(on: routes)
             try await session.join(plan.members, orNone: true) { [self] routes in await give(routes, to: session) }
+            routeLanes.took(routes, number)
         }
         if let error = await session.failure(on: routes) {
             await session.leave(routes: routes)
             throw error
         }
-        routeLanes.took(routes, number)
         told("plays as well in", plan)
         return await result(of: session, source, plan, .load)
     }

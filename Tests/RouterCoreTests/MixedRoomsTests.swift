@@ -38,6 +38,21 @@ struct MixedRoomsTests {
         }
     }
 
+    @Test("a device that is held ready for the speakers plays also where the last of them is lost before they begin")
+    func lostBeforeItBegins() async throws {
+        try await House.threeSpeakers(lounge: true).live { house in
+            let items = try await playing(house, ["Kitchen", "Lounge"], ["one", "two"]).queue.items
+            let lounge = try #require(house.cast.session(named: "Lounge"))
+            _ = try await house.engine.perform(.next, session: nil, origin: .cli)
+            #expect(await eventually { lounge.loadedTokens.count == 2 && lounge.state.media == .paused })
+            await lose("Kitchen", house)
+            #expect(await house.turn(seconds: 10) { lounge.state.media == .playing })
+            let now = try #require(await house.session())
+            #expect(now.media == .playing && now.queue.current == items[1].id)
+            #expect(lounge.loadedTokens.count == 2)
+        }
+    }
+
     @Test("a room that was stopped at its device has not heard all of it: another one that is lost is tried again")
     func stoppedThere() async throws {
         try await House.threeSpeakers(lounge: true).live { house in

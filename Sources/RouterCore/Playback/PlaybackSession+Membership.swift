@@ -179,11 +179,34 @@ extension PlaybackSession {
     /// The timeline is that of rooms that are sent to: with the last of them gone, devices that fetch go by themselves,
     /// and whoever comes back is in step with them. Where there are no such devices it goes on, for those who come back.
     func dropTimeline() {
-        guard run != nil, alivePush.isEmpty, !alivePull.isEmpty,
-            !members.contains(where: { $0.push != nil && $0.phase == .held })
-        else { return }
+        guard let run, onlyFetches else { return }
+        // Who is held ready for its beginning begins with it still.
+        let offset = alivePull.map { members[$0].offsetNanoseconds }.max() ?? 0
+        let begun = run.timeline.map { $0.hostNanoseconds + max(0, offset) + startSlackNanoseconds }
+        let clock = clock
+        jobs.add { [self] in
+            if let begun { guard (try? await clock.sleep(until: begun)) != nil else { return } }
+            await serially { await forgetTimeline(run.number) }
+        }
+    }
+
+    private func forgetTimeline(_ number: Int) async {
+        guard !ended, !ending, run?.number == number, onlyFetches else { return }
         run = nil
         runCount += 1
+        // What was about to be begun at a border is not any more.
+        for index in alivePull where members[index].phase == .playing && !members[index].isShared {
+            guard !members[index].loading, let item = members[index].loaded?.item, item != queue.current else {
+                continue
+            }
+            await load(index)
+        }
+        fillWindows()
+    }
+
+    /// Whether devices that fetch are all that plays, and no speaker is to be back from an announcement.
+    private var onlyFetches: Bool {
+        alivePush.isEmpty && !alivePull.isEmpty && !members.contains { $0.push != nil && $0.phase == .held }
     }
 
     private func leave(_ indices: Set<Int>, ending reason: EndReason) async {

@@ -183,7 +183,16 @@ struct SceneRestoring: Sendable {
                 externalPlayback: current?.externalPlayback, descriptions: descriptions,
                 // Nothing is heard before it is as loud as it was, nor what did not play then.
                 paused: true), from: index)
-        try await restoreItems(before.queue, in: session, losses: &losses)
+        if session.queue.items.count < sources.count {
+            losses.append("\(sources.count - session.queue.items.count) items of the queue")
+        }
+        // It is loaded in silence by now: whatever else fails, it is to be heard again.
+        do {
+            try await restoreItems(before.queue, in: session, losses: &losses)
+        } catch {
+            if Task.isCancelled || error is CancellationError { throw CancellationError() }
+            losses.append("what its items said of themselves: \(RouterError(wrapping: error).message)")
+        }
         if before.queue.original != nil { losses.append("the order without shuffle is not known any more") }
         return session.id
     }
@@ -288,9 +297,14 @@ struct ScenePlaying: Sendable {
         rest.what = Array(request.what[index...])
         let session = try await router.play(rest)
         guard let first = session.queue.items.first?.id else { return session }
-        _ = try await router.edit(
-            .insert(Array(request.what[..<index]), before: first), session: session.id, ifVersion: nil,
-            workingDirectory: request.workingDirectory)
+        do {
+            _ = try await router.edit(
+                .insert(Array(request.what[..<index]), before: first), session: session.id, ifVersion: nil,
+                workingDirectory: request.workingDirectory)
+        } catch {
+            // What is only loaded is heard once it is known where.
+            if Task.isCancelled || request.paused != true { throw error }
+        }
         return await router.sessions().first { $0.id == session.id } ?? session
     }
 }
