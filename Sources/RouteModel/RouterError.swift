@@ -112,6 +112,13 @@ public struct RouterError: Error, Codable, Sendable, Hashable, CustomStringConve
 }
 
 extension RouterError {
+    /// Nothing is known of a session of this id.
+    public static func noSession(_ id: SessionID) -> RouterError {
+        RouterError(
+            .routeNotFound, "there is no session \(id)",
+            hint: "It has ended, or never was; the list of sessions tells which there are", scope: .session)
+    }
+
     /// Any error as the product's one; what is not one already is a defect of ours, but for cancellation.
     public init(wrapping error: any Error) {
         if let error = error as? RouterError {

@@ -551,9 +551,7 @@ public actor RouterEngine: RouterControlling {
     func chosenSession(_ id: SessionID?) throws -> PlaybackSession {
         if let id {
             guard let session = sessionsByID[id] else {
-                throw RouterError(
-                    .routeNotFound, "there is no session \(id)",
-                    hint: "It has ended, or never was; the list of sessions tells which there are", scope: .session)
+                throw RouterError.noSession(id)
             }
             return session
         }

@@ -8,7 +8,7 @@ enum SchemaTable {
     }
 
     /// Seconds that a position or length can have: ten years.
-    static let seconds = -315_360_000.0...315_360_000.0
+    static let seconds = -MediaDescription.maximumSeconds...MediaDescription.maximumSeconds
 
     static let samples = Dictionary(uniqueKeysWithValues: [
         entry(JSONValue.null, .anything), entry("", .string(lengths: nil)), entry(true, .boolean),

@@ -195,12 +195,7 @@ extension PlaybackSession {
         run = nil
         runCount += 1
         // What was about to be begun at a border is not any more.
-        for index in alivePull where members[index].phase == .playing && !members[index].isShared {
-            guard !members[index].loading, let item = members[index].loaded?.item, item != queue.current else {
-                continue
-            }
-            await load(index)
-        }
+        await loadWhoIsElsewhere()
         fillWindows()
     }
 

@@ -309,6 +309,11 @@ extension PlaybackSession {
     /// - Parameter all: also those that play the same item: it has begun once more since.
     func bringAlong(all: Bool) async {
         guard alivePush.contains(where: { members[$0].phase == .playing }), run?.timeline != nil else { return }
+        await loadWhoIsElsewhere(all: all)
+    }
+
+    /// Loads rooms that fetch and play something else than what plays.
+    func loadWhoIsElsewhere(all: Bool = false) async {
         for other in alivePull {
             let member = members[other]
             guard !ended, member.phase == .playing, !member.isShared, !member.loading, let item = member.loaded?.item,

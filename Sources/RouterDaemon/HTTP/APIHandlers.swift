@@ -142,9 +142,7 @@ struct APIHandlers: Sendable {
         let all = await router.sessions()
         if let id {
             guard let session = all.first(where: { $0.id == id }) else {
-                throw RouterError(
-                    .routeNotFound, "there is no session \(id)",
-                    hint: "It has ended, or never was; the list of sessions tells which there are", scope: .session)
+                throw RouterError.noSession(id)
             }
             return session
         }

@@ -153,12 +153,28 @@ struct ServiceAbuseTests {
         }
     }
 
-    @Test("what another site's page asks again and again is not on the account of who asks from the same address")
-    func refusedRates() async throws {
-        let house = try ServiceHouse { options, _ in
+    /// Lets who is not the owner ask three times.
+    private static func slowHouse() throws -> ServiceHouse {
+        try ServiceHouse { options, _ in
             options.limits.requestsPerSecond = 0.01
             options.limits.burst = 3
         }
+    }
+
+    /// One connection more is closed without an answer.
+    private func closesOthers(_ raw: RawClient) async {
+        let request = Array("GET /api/v1/rooms HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
+        var answer = ""
+        let isRefused = await eventually {
+            answer = (try? await raw.exchange(request)).map { String(decoding: $0, as: UTF8.self) } ?? "none"
+            return answer.isEmpty
+        }
+        #expect(isRefused, "answered: \(answer)")
+    }
+
+    @Test("what another site's page asks again and again is not on the account of who asks from the same address")
+    func refusedRates() async throws {
+        let house = try Self.slowHouse()
         try await house.live { reached in
             var statuses: [Int] = []
             for _ in 0..<5 {
@@ -195,10 +211,7 @@ struct ServiceAbuseTests {
 
     @Test("who asks too often is told when to come again")
     func rates() async throws {
-        let house = try ServiceHouse { options, _ in
-            options.limits.requestsPerSecond = 0.01
-            options.limits.burst = 3
-        }
+        let house = try Self.slowHouse()
         try await house.live { reached in
             var statuses: [Int] = []
             for _ in 0..<5 { statuses.append(try await reached.raw.send("GET", "/api/v1/rooms").status) }
@@ -214,14 +227,9 @@ struct ServiceAbuseTests {
         let house = try ServiceHouse { options, _ in options.limits.connections = 3 }
         try await house.live { reached in
             let raw = reached.raw
-            var (idle, answer): ([Int32], String) = ([], "")
+            var idle: [Int32] = []
             for _ in 0..<3 { idle.append(try await raw.held()) }
-            let request = Array("GET /api/v1/rooms HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
-            let isRefused = await eventually {
-                answer = (try? await raw.exchange(request)).map { String(decoding: $0, as: UTF8.self) } ?? "none"
-                return answer.isEmpty
-            }
-            #expect(isRefused, "answered: \(answer)")
+            await closesOthers(raw)
             for socket in idle { close(socket) }
             #expect(await eventually { (try? await raw.send("GET", "/api/v1/rooms").status) == 200 })
         }
@@ -257,14 +265,9 @@ struct ServiceAbuseTests {
         }
         try await house.live { reached in
             let raw = reached.raw
-            var (idle, answer): ([Int32], String) = ([], "")
+            var idle: [Int32] = []
             for _ in 0..<2 { idle.append(try await raw.held()) }
-            let request = Array("GET /api/v1/rooms HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
-            let isRefused = await eventually {
-                answer = (try? await raw.exchange(request)).map { String(decoding: $0, as: UTF8.self) } ?? "none"
-                return answer.isEmpty
-            }
-            #expect(isRefused, "answered: \(answer)")
+            await closesOthers(raw)
             #expect(try await reached.client.rooms(settle: false).count == 3, "the owner comes by the socket")
             for socket in idle { close(socket) }
             #expect(await eventually { (try? await raw.send("GET", "/api/v1/rooms").status) == 200 })
