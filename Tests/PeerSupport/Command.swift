@@ -33,8 +33,11 @@ public enum Command {
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = [name] + arguments
         process.standardInput = FileHandle.nullDevice
-        process.standardOutput = try FileHandle(forWritingTo: files[0])
-        process.standardError = try FileHandle(forWritingTo: files[1])
+        let handles = try files.map { try FileHandle(forWritingTo: $0) }
+        // Foundation keeps what has run, and with thousands of open files it crashes as it starts the next.
+        defer { for handle in handles { try? handle.close() } }
+        process.standardOutput = handles[0]
+        process.standardError = handles[1]
         try await process.runToEnd()
         let texts = files.map { (try? String(contentsOf: $0, encoding: .utf8)) ?? "" }
         return Outcome(status: process.terminationStatus, output: texts[0], errors: texts[1])

@@ -53,8 +53,11 @@ public final class RouterProcess: @unchecked Sendable {
         process.currentDirectoryURL = workingDirectory
         let pipe = input == nil ? nil : Pipe()
         process.standardInput = pipe ?? FileHandle.nullDevice
-        process.standardOutput = try FileHandle(forWritingTo: folder.appendingPathComponent("out"))
-        process.standardError = try FileHandle(forWritingTo: folder.appendingPathComponent("err"))
+        let files = try ["out", "err"].map { try FileHandle(forWritingTo: folder.appendingPathComponent($0)) }
+        // Foundation keeps what has run, and with thousands of open files it crashes as it starts the next.
+        defer { for file in files { try? file.close() } }
+        process.standardOutput = files[0]
+        process.standardError = files[1]
         let continuation = ended.continuation
         process.terminationHandler = { _ in continuation.finish() }
         try process.run()

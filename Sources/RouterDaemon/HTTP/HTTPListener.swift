@@ -9,16 +9,16 @@ import RouteModel
 actor HTTPListener {
     typealias Respond = @Sendable (Request, consuming ResponseWriter, any Channel) async throws -> Void
 
-    private let server: NIOAsyncChannel<HTTP1Channel.Value, Never>
+    private let server: any Channel
     private let connections: OpenConnections
     private let accepting: Task<Void, Never>
 
     /// How long answers under way may take at the end.
     private static let grace: TimeAmount = .seconds(2)
+    /// What takes longer is cancelled then.
+    private static let patience: TimeAmount = .seconds(3)
 
-    private init(
-        _ server: NIOAsyncChannel<HTTP1Channel.Value, Never>, connections: OpenConnections, accepting: Task<Void, Never>
-    ) {
+    private init(_ server: any Channel, connections: OpenConnections, accepting: Task<Void, Never>) {
         self.server = server
         self.connections = connections
         self.accepting = accepting
@@ -38,29 +38,30 @@ actor HTTPListener {
                 idleTimeout: .seconds(limits.idleSeconds),
                 httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                     maxHeaderFieldSize: 48 << 10, maxHeaderListSize: 64 << 10, maxHeaderFieldCount: 64)))
-        let server: NIOAsyncChannel<HTTP1Channel.Value, Never>
+        // Not NIO's own sequence of connections: one that comes in the moment in which that ends is dropped by it unserved,
+        // and NIO stops the process for it.
+        let (arrivals, handOver) = AsyncStream.makeStream(of: HTTP1Channel.Value.self)
+        let server: any Channel
         do {
-            server = try await ServerBootstrap(group: loops).bind(socket.descriptor) { [quiet] channel in
-                http.setup(channel: channel, logger: quiet)
-            }
+            server = try await ServerBootstrap(group: loops)
+                .childChannelInitializer { [quiet] channel in
+                    http.setup(channel: channel, logger: quiet).flatMapThrowing { connection in
+                        try channel.pipeline.syncOperations.addHandler(ConnectionArrival(connection, handOver))
+                    }
+                }
+                .withBoundSocket(socket.descriptor).get()
         } catch {
             throw RouterError(
                 .configuration, "the daemon cannot listen at \(socket.place)", hint: "Choose another place",
                 causes: [String(describing: error)])
         }
-        // Not a child of whoever starts it: a connection that is accepted in the moment of a cancellation would be dropped
-        // unserved, which NIO takes for a mistake. It ends with its socket.
+        server.closeFuture.whenComplete { _ in handOver.finish() }
+        // It ends with its socket, and with the last connection.
         let accepting = Task { [quiet] in
-            do {
-                try await server.executeThenClose { inbound in
-                    try await withThrowingDiscardingTaskGroup { group in
-                        for try await connection in inbound {
-                            group.addTask { await serve(connection, http, connections, quiet) }
-                        }
-                    }
+            await withDiscardingTaskGroup { group in
+                for await connection in arrivals {
+                    group.addTask { await serve(connection, http, connections, quiet) }
                 }
-            } catch {
-                logger.debug("no longer listening at \(socket.place): \(error)")
             }
         }
         return HTTPListener(server, connections: connections, accepting: accepting)
@@ -78,9 +79,30 @@ actor HTTPListener {
 
     /// Takes no more connections, gives answers under way a moment, and returns when all are closed.
     func stop() async {
-        server.channel.close(promise: nil)
+        server.close(promise: nil)
         await connections.closeAll(after: Self.grace)
+        let end = server.eventLoop.scheduleTask(in: Self.patience) { [accepting] in accepting.cancel() }
         await accepting.value
+        end.cancel()
+    }
+}
+
+/// Hands a connection on once it is there.
+private final class ConnectionArrival: ChannelInboundHandler {
+    typealias InboundIn = Any
+
+    private let connection: HTTP1Channel.Value
+    private let handOver: AsyncStream<HTTP1Channel.Value>.Continuation
+
+    init(_ connection: HTTP1Channel.Value, _ handOver: AsyncStream<HTTP1Channel.Value>.Continuation) {
+        self.connection = connection
+        self.handOver = handOver
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.fireChannelActive()
+        guard case .terminated = handOver.yield(connection) else { return }
+        Task { [connection] in try? await connection.executeThenClose { _, _ in } }
     }
 }
 

@@ -1,19 +1,15 @@
 import Foundation
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 
 /// `GET /setup/eureka_info` over HTTP (`Protocols/cast` section 8).
 struct EurekaInfoServer: Sendable {
     private typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
 
-    private let channel:
-        NIOAsyncChannel<
-            NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>, Never
-        >
+    private let listener: ClientListener<HTTPServerRequestPart, HTTPServerResponsePart>
     private let information: @Sendable () async -> JSONValue
     private let refusesNames: Bool
-    let port: Int
+    var port: Int { listener.port }
 
     /// - Parameters:
     ///   - refusesNames: whether a request made with a host name is answered by 403.
@@ -24,30 +20,13 @@ struct EurekaInfoServer: Sendable {
     ) async throws {
         self.information = information
         self.refusesNames = refusesNames
-        do {
-            channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                .bind(host: host, port: port) { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                        return try NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>(
-                            wrappingChannelSynchronously: channel)
-                    }
-                }
-        } catch {
-            throw SimulatedReceiverError.cannotListen(host: host, port: port, reason: "\(error)")
+        listener = try await ClientListener.bind(host: host, port: port) { channel in
+            try channel.pipeline.syncOperations.configureHTTPServerPipeline()
         }
-        self.port = channel.channel.localAddress?.port ?? port
     }
 
     /// Serves until the task is cancelled.
-    func run() async {
-        try? await channel.executeThenClose { connections in
-            try await withThrowingDiscardingTaskGroup { group in
-                for try await connection in connections { group.addTask { try? await serve(connection) } }
-            }
-        }
-    }
+    func run() async { await listener.run { connection, _ in try? await serve(connection) } }
 
     private func serve(_ connection: Connection) async throws {
         try await connection.executeThenClose { inbound, outbound in

@@ -1,6 +1,5 @@
 import CastV2
 import NIOCore
-import NIOPosix
 import NIOSSL
 
 /// What the listening side tells the receiver.
@@ -43,9 +42,9 @@ struct SimulatedCastWriter: Sendable {
 struct SimulatedCastServer: Sendable {
     private typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
-    private let channel: NIOAsyncChannel<NIOAsyncChannel<ByteBuffer, ByteBuffer>, Never>
+    private let listener: ClientListener<ByteBuffer, ByteBuffer>
     private let firstConnection: Int
-    let port: Int
+    var port: Int { listener.port }
 
     /// - Parameter firstConnection: the number of its first connection.
     /// - Throws: `SimulatedReceiverError.cannotListen`.
@@ -56,38 +55,18 @@ struct SimulatedCastServer: Sendable {
             privateKey: .privateKey(try NIOSSLPrivateKey(bytes: key, format: .der)))
         configuration.minimumTLSVersion = .tlsv12
         let context = try NIOSSLContext(configuration: configuration)
-        do {
-            channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
-                .bind(host: host, port: port) { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
-                        return try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
-                    }
-                }
-        } catch {
-            throw SimulatedReceiverError.cannotListen(host: host, port: port, reason: "\(error)")
+        listener = try await ClientListener.bind(host: host, port: port) { channel in
+            try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
         }
-        self.port = channel.channel.localAddress?.port ?? port
     }
 
     /// Serves until the task is cancelled.
     func run(_ inputs: AsyncStream<SimulatedCastInput>.Continuation) async {
-        try? await channel.executeThenClose { connections in
-            try await withThrowingDiscardingTaskGroup { group in
-                var next = firstConnection
-                for try await connection in connections {
-                    let id = next
-                    next += 1
-                    group.addTask { await Self.serve(connection, id, inputs) }
-                }
-            }
-        }
+        await listener.run { await Self.serve($0, firstConnection + $1, inputs) }
     }
 
     /// Listens no more; connections that are there go on.
-    func close() async { try? await channel.channel.close() }
+    func close() async { await listener.close() }
 
     private static func serve(
         _ connection: Connection, _ id: Int, _ inputs: AsyncStream<SimulatedCastInput>.Continuation

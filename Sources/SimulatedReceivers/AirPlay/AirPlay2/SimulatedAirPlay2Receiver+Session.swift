@@ -2,7 +2,6 @@ import AirPlay
 import HomeKitPairing
 import Logging
 import NIOCore
-import NIOPosix
 import RouteBackend
 
 /// What a session does: ports, streams, and the sound of them.
@@ -243,25 +242,13 @@ extension SimulatedAirPlay2Receiver {
     // MARK: Buffered sound
 
     private func openBuffered(_ session: AirPlay2Session) async throws -> Int {
-        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .bind(host: configuration.host, port: 0) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
-                }
-            }
+        let server = try await ClientListener<ByteBuffer, ByteBuffer>.bind(host: configuration.host, port: 0)
         let id = session.connection
         session.bufferedServer = spawn { receiver in
-            do {
-                try await server.executeThenClose { clients in
-                    // One at a time: a sender has one.
-                    for try await client in clients { await receiver.read(client, id) }
-                }
-            } catch {
-                if !(error is CancellationError) { receiver.logger.debug("a buffered stream ended: \(error)") }
-            }
+            // A sender has one connection.
+            await server.run(oneAtATime: true) { client, _ in await receiver.read(client, id) }
         }
-        return server.channel.localAddress?.port ?? 0
+        return server.port
     }
 
     private func read(_ client: NIOAsyncChannel<ByteBuffer, ByteBuffer>, _ connection: Int) async {

@@ -3,7 +3,6 @@ import Foundation
 import HomeKitPairing
 import Logging
 import NIOCore
-import NIOPosix
 import RouteBackend
 
 /// An AirPlay 2 receiver on a real socket, good enough for third-party senders.
@@ -90,21 +89,10 @@ public actor SimulatedAirPlay2Receiver {
             try openRecorder(sampleRate: 44_100, bitDepth: 16)
         }
         try await startSlave()
-        let server: NIOAsyncChannel<NIOAsyncChannel<ByteBuffer, ByteBuffer>, Never>
-        do {
-            server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                .bind(host: configuration.host, port: configuration.port) { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
-                    }
-                }
-        } catch {
-            throw SimulatedReceiverError.cannotListen(
-                host: configuration.host, port: configuration.port, reason: "\(error)")
-        }
-        listener = Task { await self.listen(server) }
-        let port = server.channel.localAddress?.port ?? 0
+        let server = try await ClientListener<ByteBuffer, ByteBuffer>.bind(
+            host: configuration.host, port: configuration.port)
+        listener = Task { await server.run { client, _ in await self.serve(client) } }
+        let port = server.port
         tell("listening", ["host": .string(configuration.host), "port": .integer(port)])
         return port
     }
@@ -182,18 +170,6 @@ public actor SimulatedAirPlay2Receiver {
     }
 
     // MARK: Connections
-
-    private func listen(_ server: NIOAsyncChannel<NIOAsyncChannel<ByteBuffer, ByteBuffer>, Never>) async {
-        do {
-            try await server.executeThenClose { clients in
-                try await withThrowingDiscardingTaskGroup { group in
-                    for try await client in clients { group.addTask { await self.serve(client) } }
-                }
-            }
-        } catch {
-            if !(error is CancellationError) { logger.debug("listening ended: \(error)") }
-        }
-    }
 
     private func serve(_ client: NIOAsyncChannel<ByteBuffer, ByteBuffer>) async {
         if configuration.faults.refusesConnections {

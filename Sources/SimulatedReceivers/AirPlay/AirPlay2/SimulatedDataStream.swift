@@ -1,7 +1,6 @@
 import AirPlay
 import HomeKitPairing
 import NIOCore
-import NIOPosix
 
 /// What is at the receiver's end of a data stream: bytes in, bytes out, both in the clear.
 public protocol SimulatedDataSpeaker: Sendable {
@@ -11,8 +10,6 @@ public protocol SimulatedDataSpeaker: Sendable {
 
 /// The connection of one data stream, under keys of its own where the session is encrypted.
 actor SimulatedDataStream {
-    private typealias Server = NIOAsyncChannel<NIOAsyncChannel<ByteBuffer, ByteBuffer>, Never>
-
     private let host: String
     private let keys: ChannelKeys?
     private var speaker: any SimulatedDataSpeaker
@@ -31,18 +28,9 @@ actor SimulatedDataStream {
     ///
     /// - Parameter opened: called once it listens, with the port.
     func run(opened: @Sendable (Int) -> Void) async throws {
-        let server: Server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .bind(host: host, port: 0) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
-                }
-            }
-        opened(server.channel.localAddress?.port ?? 0)
-        try await server.executeThenClose { clients in
-            try await withThrowingDiscardingTaskGroup { group in
-                for try await client in clients { group.addTask { await self.serve(client) } }
-            }
-        }
+        let server = try await ClientListener<ByteBuffer, ByteBuffer>.bind(host: host, port: 0)
+        opened(server.port)
+        await server.run { client, _ in await self.serve(client) }
     }
 
     private func serve(_ client: NIOAsyncChannel<ByteBuffer, ByteBuffer>) async {

@@ -12,8 +12,6 @@ actor SimulatedEventChannel {
         case disconnected
     }
 
-    private typealias Server = NIOAsyncChannel<NIOAsyncChannel<ByteBuffer, ByteBuffer>, Never>
-
     private let keys: ChannelKeys?
     private let host: String
     private let tell: @Sendable (News) async -> Void
@@ -37,7 +35,9 @@ actor SimulatedEventChannel {
 
     /// A port that is free, though nobody listens there yet.
     static func reservePort(_ host: String) async throws -> Int {
-        let channel = try await bootstrap().bind(host: host, port: 0).get()
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .bind(host: host, port: 0).get()
         let port = channel.localAddress?.port ?? 0
         try await channel.close()
         return port
@@ -47,22 +47,9 @@ actor SimulatedEventChannel {
     ///
     /// - Parameter opened: called once it listens, with the port.
     func run(port: Int, opened: @Sendable (Int) -> Void) async throws {
-        let server: Server = try await Self.bootstrap().bind(host: host, port: port) { channel in
-            channel.eventLoop.makeCompletedFuture {
-                try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
-            }
-        }
-        opened(server.channel.localAddress?.port ?? 0)
-        try await server.executeThenClose { clients in
-            try await withThrowingDiscardingTaskGroup { group in
-                for try await client in clients { group.addTask { await self.serve(client) } }
-            }
-        }
-    }
-
-    private static func bootstrap() -> ServerBootstrap {
-        ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        let server = try await ClientListener<ByteBuffer, ByteBuffer>.bind(host: host, port: port)
+        opened(server.port)
+        await server.run { client, _ in await self.serve(client) }
     }
 
     private func serve(_ client: NIOAsyncChannel<ByteBuffer, ByteBuffer>) async {
