@@ -18,6 +18,7 @@ extension RouterEngine {
         let choices = try await choices(
             for: PlayRequest(what: [request.what], rooms: request.rooms), rooms: targets, first: item.source,
             withPicture: item.externalPlayback ?? true)
+        guard !announcements.isClosed else { throw Self.isEnding }
         guard !announcements.isFull else {
             throw RouterError(
                 .rateLimited, "\(AnnouncementQueue.limit) announcements are waiting already",
@@ -70,6 +71,30 @@ extension RouterEngine {
                 await withCheckedContinuation { announcements.wait($0) }
             }
         }
+    }
+
+    /// Whatever is announced, or waits for that, ends now, and has given its rooms back when this returns, as far as that
+    /// does not take long; nothing is announced any more.
+    public func endAnnouncements() async {
+        announcements.close()
+        let (over, continuation) = AsyncStream.makeStream(of: Void.self)
+        let clock = clock
+        let isTaken = addJob { [self] in
+            await announcementsPass()
+            continuation.finish()
+        }
+        guard isTaken else { return }
+        addJob {
+            try? await clock.sleep(nanoseconds: Self.endingNanoseconds)
+            continuation.finish()
+        }
+        for await _ in over {}
+    }
+
+    private static let endingNanoseconds: Int64 = 5_000_000_000
+
+    private func announcementsPass() async {
+        while announcements.count > 0 { await withCheckedContinuation { announcements.wait($0) } }
     }
 
     private func isOver(_ number: Int, on routes: Set<RouteID>) { announcements.ends(number, on: routes) }

@@ -20,7 +20,7 @@ extension RouterEngine {
         guard !members.isEmpty else { return await session.snapshot() }
         try await inLane(of: Set(members.map(\.route))) {
             // Who came before may have brought it in.
-            let routes = await session.routes
+            let routes = await session.livelyRoutes
             let members = members.filter { !routes.contains($0.route) }
             guard !members.isEmpty else { return }
             let rest = try left(of: members, number)
@@ -35,8 +35,16 @@ extension RouterEngine {
     func giveUp(_ routes: Set<RouteID>, but session: PlaybackSession) async {
         await endAnnouncements(on: routes)
         for other in sessions(but: session) {
-            guard await !routes.isDisjoint(with: other.routes) else { continue }
-            await other.giveWay(to: routes)
+            await giveWay(other, to: routes)
+        }
+    }
+
+    /// A session that has one of these routes ends; where it has lost them it plays on elsewhere.
+    func giveWay(_ session: PlaybackSession, to routes: Set<RouteID>) async {
+        if await !routes.isDisjoint(with: session.heldRoutes) {
+            await session.giveWay(to: routes)
+        } else if await !routes.isDisjoint(with: session.routes) {
+            await session.forgetFailed(on: routes)
         }
     }
 

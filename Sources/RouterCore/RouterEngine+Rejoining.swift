@@ -15,7 +15,10 @@ extension RouterEngine {
             }
             guard let queue, queue.current != nil else {
                 // It was cut short in its last moment: there is nothing to take up.
-                if !isRunning(record.session) { try? await store.removeSession(record.session) }
+                if !isRunning(record.session) {
+                    try? await store.removeSession(record.session)
+                    forget(record.session)
+                }
                 continue
             }
             result.append(
@@ -294,6 +297,7 @@ extension RouterEngine {
             }
             try? await store.removeSession(record.session)
             try? await store.removeMediaTokens(items: queue?.items.map(\.id) ?? [])
+            forget(record.session)
         }
     }
 

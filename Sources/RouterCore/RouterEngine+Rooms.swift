@@ -68,9 +68,10 @@ extension RouterEngine {
             storedRooms.removeAll { $0.name == old?.name || $0.name == room.name }
             storedRooms.append(room)
             storedRooms.sort { $0.name.lowercased() < $1.name.lowercased() }
-            if let name, name != room.name {
-                try await rename(name, to: room.name)
-                for session in running { await session.isRenamed(name, to: room.name) }
+            // It may have been named by an alias.
+            if let before = old?.name ?? name, before != room.name {
+                try await rename(before, to: room.name)
+                for session in running { await session.isRenamed(before, to: room.name) }
             }
             await roomsChanged()
             let rooms = RoomSelector.rooms(configured: configuredRooms, routes: registry.routes)

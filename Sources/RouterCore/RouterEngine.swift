@@ -485,14 +485,18 @@ public actor RouterEngine: RouterControlling {
         snapshots[snapshot.id] = snapshot
         if snapshot.connection == .ended || snapshot.connection == .failed, sessionsByID[snapshot.id] != nil {
             sessionsByID[snapshot.id] = nil
-            over.append(snapshot.id)
-            while over.count > Self.keptSessions {
-                let oldest = over.removeFirst()
-                snapshots[oldest] = nil
-                numbers[oldest] = nil
-            }
+            keep(over: snapshot.id)
         }
         log.append(.session(snapshot))
+    }
+
+    private func keep(over id: SessionID) {
+        over.append(id)
+        while over.count > Self.keptSessions {
+            let oldest = over.removeFirst()
+            snapshots[oldest] = nil
+            numbers[oldest] = nil
+        }
     }
 
     /// Shows what the store knows of earlier processes' sessions. Once: from then on they are this one's.
@@ -525,7 +529,7 @@ public actor RouterEngine: RouterControlling {
         snapshot.media = .stopped
         snapshot.stopReason = .cancelled
         snapshots[id] = snapshot
-        over.append(id)
+        keep(over: id)
         log.append(.session(snapshot))
     }
 
@@ -551,7 +555,7 @@ public actor RouterEngine: RouterControlling {
     func chosenSession(_ id: SessionID?) throws -> PlaybackSession {
         if let id {
             guard let session = sessionsByID[id] else {
-                throw RouterError.noSession(id)
+                throw suspendedQueue(of: id) == nil ? RouterError.noSession(id) : Self.notTakenUp(id)
             }
             return session
         }
@@ -582,8 +586,7 @@ public actor RouterEngine: RouterControlling {
     func release(_ routes: Set<RouteID>) async {
         await endAnnouncements(on: routes)
         for session in sessionsByID.values {
-            guard await !routes.isDisjoint(with: session.routes) else { continue }
-            await session.giveWay(to: routes)
+            await giveWay(session, to: routes)
         }
     }
 }

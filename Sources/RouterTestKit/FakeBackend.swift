@@ -11,6 +11,7 @@ public final class FakeProvider: RouteProvider {
     private struct State {
         var refusals: [EndpointID: RouterError] = [:]
         var gates: [EndpointID: AsyncStream<Void>] = [:]
+        var loadGates: [EndpointID: AsyncStream<Void>] = [:]
         var loadRefusals: [EndpointID: RouterError] = [:]
         var sessions: [FakeRouteSession] = []
         var kept: [EndpointID: RouteSessionUpdate] = [:]
@@ -77,6 +78,13 @@ public final class FakeProvider: RouteProvider {
     public func holdsOpening(of endpoint: Endpoint) -> AsyncStream<Void>.Continuation {
         let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
         state.withLock { $0.gates[endpoint.id] = gate }
+        return continuation
+    }
+
+    /// The first load of whoever opens a session there next does not return until what this gives is finished.
+    public func holdsLoad(on endpoint: Endpoint) -> AsyncStream<Void>.Continuation {
+        let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
+        state.withLock { $0.loadGates[endpoint.id] = gate }
         return continuation
     }
 
@@ -170,6 +178,7 @@ public final class FakeProvider: RouteProvider {
             readback: state.withLock { $0.saysNoVolume } ? .none : .events)
         state.withLock {
             session.failLoads(with: $0.loadRefusals[endpoint.id])
+            session.holdsLoad(by: $0.loadGates.removeValue(forKey: endpoint.id))
             $0.sessions.append(session)
         }
         return session
@@ -202,6 +211,7 @@ public final class FakeRouteSession: RouteSession {
     private let buttons = AsyncStream.makeStream(of: RemoteCommand.self)
     private let closed = Mutex(false)
     private let endGate = Mutex<AsyncStream<Void>?>(nil)
+    private let loadGate = Mutex<AsyncStream<Void>?>(nil)
     private let commandGate = Mutex<AsyncStream<Void>?>(nil)
     private let upcomingGate = Mutex<AsyncStream<Void>?>(nil)
 
@@ -234,6 +244,15 @@ public final class FakeRouteSession: RouteSession {
     // MARK: What a test says
 
     public func failLoads(with error: RouterError?) { loadError.withLock { $0 = error } }
+
+    /// The next load does not return until what this gives is finished.
+    public func holdsLoad() -> AsyncStream<Void>.Continuation {
+        let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
+        holdsLoad(by: gate)
+        return continuation
+    }
+
+    func holdsLoad(by gate: AsyncStream<Void>?) { loadGate.withLock { $0 = gate } }
 
     /// Whether the connection is no more.
     public var isClosed: Bool { closed.withLock { $0 } || latest.value.connection == .failed }
@@ -359,6 +378,11 @@ public final class FakeRouteSession: RouteSession {
             // Packets that never come.
             if let failure = (push.feed as? FakeFeed)?.failure { throw failure }
         }
+        let gate = loadGate.withLock { gate in
+            defer { gate = nil }
+            return gate
+        }
+        if let gate { for await _ in gate {} }
         defer { if hasQueue { latest.update { $0.calls += 1 } } }
         if let error = loadError.withLock({ $0 }) { throw error }
         let hasQueue = hasQueue

@@ -129,8 +129,10 @@ struct AnnounceMeanwhileTests {
             let saying = Saying(house, ["Kitchen"])
             #expect(await has(2, "Kitchen", house))
             device("Kitchen", house)?.presses(.pause)
-            #expect(await eventually(within: .seconds(5)) { saying.isOver })
-            device("Kitchen", house)?.reachesEnd()
+            let isOver = await eventually { saying.isOver }
+            #expect(isOver)
+            // Not what is paused there by now.
+            if !isOver { device("Kitchen", house)?.reachesEnd() }
             #expect(try await saying.rooms().map(\.restored) == [.overruled])
             #expect(await house.session()?.media == .paused)
         }

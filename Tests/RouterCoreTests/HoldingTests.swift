@@ -73,6 +73,27 @@ struct HoldingTests {
         }
     }
 
+    @Test("what is begun of it meanwhile, in vain, is no end of the waiting; and nobody is busy with it")
+    func begunInVain() async throws {
+        try await Self.house().live { house in
+            let items = try await house.play(["one", "far"], in: ["Kitchen"]).queue.items
+            let kitchen = try #require(house.airplay.session(named: "Kitchen"))
+            kitchen.reachesEnd()
+            #expect(await eventually { await house.session()?.media == .buffering })
+            let told = await Notices(house.engine)
+            _ = try await command(.pause, house)
+            house.clock.advance(seconds: 5)
+            #expect(await told.sessionsTold() < 20)
+            _ = try await command(.play, house)
+            #expect(await eventually { await house.session()?.queue.current == items[1].id })
+            house.clock.advance(seconds: 5)
+            await othersHaveRun()
+            house.media.mend("far")
+            #expect(await house.turn(seconds: 60) { await house.session()?.media == .playing })
+            #expect(await house.session()?.queue.current == items[1].id)
+        }
+    }
+
     @Test("a short loss is over before what is decoded was heard: the same feed goes on, without a gap")
     func sameFeed() async throws {
         let house = Self.house()

@@ -135,6 +135,29 @@ struct RecallTests {
             })
     }
 
+    @Test("one that was cut short says what it needs, and is over once something else plays in its rooms")
+    func replaced() async throws {
+        try await afterACrash(
+            of: { house in
+                _ = try await house.play(["one", "two"], in: ["Lounge"])
+                #expect(await house.turn(seconds: 3) { await house.store.sessionsToRejoin().count == 1 })
+            }, house: Self.pair,
+            then: { house in
+                let left = try #require(await house.engine.sessions().first).id
+                await #expect(throws: RouterEngine.notTakenUp(left)) {
+                    _ = try await house.engine.edit(
+                        .append(["three"]), session: left, ifVersion: nil, workingDirectory: "/")
+                }
+                await #expect(throws: RouterEngine.notTakenUp(left)) {
+                    _ = try await house.engine.join(session: left, rooms: ["Den"])
+                }
+                let other = try await house.play(["three"], in: ["Lounge"]).id
+                let shown = await house.engine.sessions()
+                #expect(shown.first { $0.id == left }?.connection == .ended)
+                #expect(shown.filter(\.isActive).map(\.id) == [other])
+            })
+    }
+
     /// What was told, in order.
     private actor Told {
         private(set) var notices: [Notice] = []

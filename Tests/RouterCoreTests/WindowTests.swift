@@ -370,18 +370,31 @@ struct WindowTests {
 /// The notices that an engine gives.
 actor Notices {
     private var notices: [Notice] = []
+    private var sessions = 0
     private var follower: Task<Void, Never>?
 
     init(_ engine: RouterEngine) async {
         let events = await engine.events()
         follower = Task { [weak self] in
             for await event in events {
-                if case .notice(let notice) = event.body { await self?.add(notice) }
+                switch event.body {
+                case .notice(let notice): await self?.add(notice)
+                case .session: await self?.addSession()
+                default: break
+                }
             }
         }
     }
 
     private func add(_ notice: Notice) { notices.append(notice) }
+
+    private func addSession() { sessions += 1 }
+
+    /// How often a session has been told of, once every other task has had its turn.
+    func sessionsTold() async -> Int {
+        await othersHaveRun()
+        return sessions
+    }
 
     /// Once every other task has had its turn.
     func count(_ wanted: @Sendable (Notice) -> Bool) async -> Int {

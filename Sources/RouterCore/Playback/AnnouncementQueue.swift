@@ -22,6 +22,8 @@ struct AnnouncementQueue {
     private var tickets: [(number: Int, ticket: Ticket)] = []
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private var entered = 0
+    /// Whether nothing more is to be said.
+    private(set) var isClosed = false
 
     var count: Int { tickets.count }
     var isFull: Bool { tickets.count >= Self.limit }
@@ -61,6 +63,12 @@ struct AnnouncementQueue {
         for (route, cut) in tickets[place].ticket.cuts where routes.contains(route) { cut.finish() }
         tickets[place].ticket.cut.update { $0.formUnion(routes) }
         wake()
+    }
+
+    /// Cuts all, and lets none begin any more.
+    mutating func close() {
+        isClosed = true
+        for (number, _) in tickets { cut(number) }
     }
 
     func isCut(_ number: Int) -> Bool { tickets.contains { $0.number == number && $0.ticket.isCut } }

@@ -39,6 +39,8 @@ struct Member: Sendable {
     var session: (any RouteSession)?
     var latest = RouteSessionUpdate()
     var volume: VolumeState?
+    /// Whether it has been made as loud as it is to begin; nil where it has not come in with the start of the session.
+    var isSettled: Bool?
     /// It has come back, and has not said since how loud it is.
     var volumeIsOld = false
     /// Tells our own volume, said back, from a turn of the knob.
@@ -58,6 +60,10 @@ struct Member: Sendable {
     var failures: [EndpointFailure] = []
     /// Why the last load failed, where it did.
     var loadError: RouterError?
+    /// An endpoint is just being tried: a second one would play beside it.
+    var isBeingOpened = false
+    /// The run for whose beginning it is being readied.
+    var readying: Int?
     /// A load is under way: what becomes of it is told by how it returns, not by the device's news meanwhile.
     var loading = false
     /// Another sender has ended what it played: it has not heard the queue to its end.

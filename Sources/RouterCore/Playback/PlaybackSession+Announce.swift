@@ -18,7 +18,7 @@ struct ParkedPlay: Sendable {
     var run: Int?
     var version: Int
     /// Each ends the clip in one room.
-    var cuts: [AsyncStream<Void>.Continuation] = []
+    var cuts: [Int: AsyncStream<Void>.Continuation] = [:]
     /// What a person has asked for meanwhile.
     var overruledBy: RemoteCommand?
     var waiting: [CheckedContinuation<Void, Never>] = []
@@ -87,7 +87,7 @@ extension PlaybackSession {
             title: clip.title, rooms: rooms, whole: whole, plays: plays, ownVolume: volume != nil, volumes: volumes,
             run: run?.number, version: queue.version)
         let lent = rooms.compactMap { lend($0, volume) }
-        announcement?.cuts = lent.map(\.cut)
+        announcement?.cuts = Dictionary(lent.map { ($0.index, $0.cut) }, uniquingKeysWith: { first, _ in first })
         clips = clips.suffix(Self.knownClips - 1) + [clip.token]
         await publish()
         // A process that is killed from here on leaves the clip on devices that fetch, and the next one is to know it.
@@ -133,7 +133,7 @@ extension PlaybackSession {
 
     /// What is said back of it is no turn of the knob.
     private func tellClipVolume(_ volume: VolumeState, to index: Int, _ session: any RouteSession) async {
-        guard members[index].isLent else { return }
+        guard members[index].isLent, announcement?.clipVolumes[index] != nil else { return }
         let generation = members[index].generation
         let told = members[index].deviceVolume(volume)
         members[index].echo.writes(told, after: members[index].volume.map(members[index].deviceVolume))
@@ -172,7 +172,38 @@ extension PlaybackSession {
         }
     }
 
-    func cutAnnouncement() { announcement?.cuts.forEach { $0.finish() } }
+    func cutAnnouncement() { announcement?.cuts.values.forEach { $0.finish() } }
+
+    /// Before rooms that are talked over are let go: their devices are as loud as they were. One that does not take it
+    /// soon is not waited for.
+    func giveBackVolumes(of rooms: [Int]) async {
+        guard announcement?.ownVolume ?? false else { return }
+        let (given, continuation) = AsyncStream.makeStream(of: Void.self)
+        var remaining = 0
+        for index in rooms {
+            guard let session = members[index].session, let volume = announcement?.volumes[index],
+                announcement?.clipVolumes.removeValue(forKey: index) != nil
+            else { continue }
+            let told = members[index].deviceVolume(volume)
+            let isTaken = jobs.add { [self] in
+                try? await call(index, session) { try await $0.setVolume(told) }
+                continuation.yield()
+            }
+            if isTaken { remaining += 1 }
+        }
+        guard remaining > 0 else { return }
+        let clock = clock
+        jobs.add {
+            try? await clock.sleep(nanoseconds: Self.givingBackNanoseconds)
+            continuation.finish()
+        }
+        for await _ in given {
+            remaining -= 1
+            if remaining == 0 { break }
+        }
+    }
+
+    private static let givingBackNanoseconds: Int64 = 2_000_000_000
 
     private static func overrules(_ command: RemoteCommand) -> Bool {
         switch command {

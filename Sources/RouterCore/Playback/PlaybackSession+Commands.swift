@@ -293,15 +293,7 @@ extension PlaybackSession {
         }
         run = try await makeRun(item, start: start)
         // Fetching rooms first, held: they begin with the timeline.
-        for index in alivePull {
-            if members[index].loaded?.item == item.id, !members[index].itemEnded {
-                await eachTolerant([index]) { _, session in
-                    try await session.perform(.seek(to: start, resume: false))
-                }
-            } else {
-                await loadPull(index, at: start, autoplay: false)
-            }
-        }
+        await readyPull(alivePull, at: start)
         let outcome: CommandOutcome
         if paused {
             await withDiscardingTaskGroup { group in
@@ -311,7 +303,7 @@ extension PlaybackSession {
             outcome = loadOutcome(of: push)
         } else {
             outcome = await begin(push, fromFrame: 0, loading: true)
-            playWithTimeline(alivePull)
+            beginPull()
         }
         guard !ended else { return .superseded }
         isRestarting = false

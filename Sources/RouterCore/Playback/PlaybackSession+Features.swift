@@ -16,6 +16,8 @@ extension PlaybackSession {
         guard PlaybackRate.range.contains(wanted) else { throw Self.badRate(wanted) }
         try reachable()
         guard alivePush.isEmpty else {
+            await keepNormalSpeed()
+            if wanted == 1 { return .succeeded }
             throw RouterError(
                 .unsupported, "AirPlay speakers play at normal speed only", hint: "Play by Cast: --via cast",
                 scope: .command)
@@ -53,6 +55,25 @@ extension PlaybackSession {
                 hint: "Play it by Cast, where a receiver can", member: index)
         }
         if !members.indices.contains(where: { members[$0].alive && has(.rate, $0) }) { rate = 1 }
+    }
+
+    /// The timeline of rooms that are sent to has one speed, which devices that fetch keep to.
+    func keepNormalSpeed() async {
+        guard rate != 1, !alivePush.isEmpty, !alivePull.isEmpty else { return }
+        rate = 1
+        let now = clock.now()
+        if let current = anchor, current.rate != 0 {
+            anchor?.time = current.position(at: now)
+            anchor?.instant = now
+            anchor?.rate = 1
+        }
+        commandedAt = now
+        await notice(
+            .warning, "it plays at normal speed: AirPlay speakers cannot change it",
+            hint: "Play it by Cast alone, where a receiver can")
+        await eachTolerant(alivePull.filter { has(.rate, $0) && members[$0].phase == .playing }) { _, session in
+            try await session.perform(.setRate(1))
+        }
     }
 
     /// A device begins each item at its own speed: where that is not the session's, it is told.

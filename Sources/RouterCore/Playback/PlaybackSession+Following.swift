@@ -187,7 +187,7 @@ extension PlaybackSession {
     /// Where the rooms play it that are sent to, what a device that fetches cannot play is no fault of the item: the room
     /// is silent for so long.
     func isOnlyHere(_ index: Int, _ error: RouterError) async -> Bool {
-        guard started, alivePush.contains(where: { members[$0].phase == .playing }) else { return false }
+        guard alivePush.contains(where: { !started || members[$0].phase == .playing }) else { return false }
         await notice(
             .warning, "\(members[index].name) does not play this item: \(error.message)", hint: error.hint,
             member: index)
@@ -251,13 +251,9 @@ extension PlaybackSession {
         }
         // The others have gone on by themselves; this room had nothing to go on with.
         if queue.current != item { return await catchUpAfter(item) }
-        guard alivePush.isEmpty else {
-            // The timeline says when the next begins; with nothing to come this room is through.
-            if queue.item(after: item) == nil {
-                for index in alivePull where members[index].itemEnded { await memberFinished(index) }
-            }
-            return
-        }
+        // The timeline says when the next begins; with nothing to come `endIfNobodyPlays` sees to the end. Until then
+        // something may be added, or gone back to.
+        guard alivePush.isEmpty else { return }
         // Others play it still, or a device is about to go on by itself.
         if alivePull.contains(where: { !members[$0].itemEnded || members[$0].goesOn }) {
             let clock = clock
@@ -356,6 +352,8 @@ extension PlaybackSession {
     /// Once every room has heard the feed to its end, the queue goes on with a new one.
     func playOnAfterFeed() {
         guard alivePush.allSatisfy({ members[$0].itemEnded }) else { return }
+        // What is waited for in silence is tried by its own clock.
+        if let hold = failures.hold, hold.isSilent, hold.item == queue.current, run == nil { return }
         // Not here: whoever called may hold the lane.
         jobs.add { [self] in
             await serially { await self.beginAfterFeed() }

@@ -28,7 +28,8 @@ extension PlaybackSession {
     ///
     /// Before anything was heard nobody is kept waiting: whoever asked is told.
     func holds(_ item: ItemID, _ error: RouterError, at place: MediaTime?, frame: Int64 = 0) async -> Bool {
-        guard error.isOfNetwork, started || begunRun == runCount, let entry = queue.item(item), entry.failure == nil
+        guard error.isOfNetwork, started || isTakenUp || begunRun == runCount, let entry = queue.item(item),
+            entry.failure == nil
         else {
             return false
         }
@@ -40,13 +41,15 @@ extension PlaybackSession {
             return false
         }
         hold.attempts += 1
+        // Something of it was begun meanwhile: whether anything is left to be heard is seen anew.
+        hold.isSilent = false
         hold.tried = clock.now()
         hold.frame = frame
         let live = (try? await environment.media.facts(entry.source))?.live ?? false
         if let place { hold.place = live ? entry.start : place }
         hold.isAtFrame = place == nil && !live && frame > 0
         failures.hold = hold
-        guard known == nil else { return true }
+        guard known == nil, started || !isTakenUp else { return true }
         let minutes = ResumePolicy.windowNanoseconds / 60_000_000_000
         await notice(
             .warning, "“\(entry.title)”: \(error.message); it is waited for",

@@ -107,6 +107,9 @@ extension PlaybackSession {
             media.rate = rate
             members[index].loadedURL = media
             await tell(media.notices)
+            // Before anything is heard, and without waiting for slower rooms.
+            await settleAtStart(index)
+            guard members[index].loads == number else { return }
             await load(index, .pull(media), timeline: nil, autoplay: autoplay)
         } catch {
             guard members[index].loads == number else { return }
@@ -153,6 +156,8 @@ extension PlaybackSession {
             members[index].phase = .playing
             members[index].heard = true
             if members[index].pull != nil, failures.hold?.item == members[index].loaded?.item { failures.hold = nil }
+            // After the device has a stream to be loud with.
+            settleSoon(index)
             await takeUp(index)
         } catch {
             loadReturned(index, generation)
@@ -213,10 +218,18 @@ extension PlaybackSession {
             let session = members[index].session
         {
             members[index].phase = .opening
+            if members[index].isSettled != nil { members[index].isSettled = false }
             members[index].generation += 1
             let endpoint = session.descriptor.endpoint
             await session.end(.stop)
             await endpointFailed(index, endpoint, error)
+            // At the start, and where it joins, whoever loads it sees to that.
+            if started, members[index].phase == .opening, !members[index].joining, !comingIn.contains(index) {
+                jobs.add { [self] in
+                    await open(index)
+                    await joinIfLate(index)
+                }
+            }
             return
         }
         if members[index].joining {

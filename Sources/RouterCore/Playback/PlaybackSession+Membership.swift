@@ -16,13 +16,9 @@ extension PlaybackSession {
     func join(
         _ wanted: [Member], orNone: Bool = false, taking: @escaping @Sendable (Set<RouteID>) async -> Void
     ) async throws {
+        await forgetOver(on: Set(wanted.map(\.route)))
         let first = members.count
         let joined = first..<(first + wanted.count)
-        let known = Set(wanted.map(\.route))
-        // A room that failed before begins anew.
-        for index in members.indices where members[index].phase == .failed && known.contains(members[index].route) {
-            leave(index)
-        }
         members += wanted
         comingIn.formUnion(joined)
         defer { comingIn.subtract(joined) }
@@ -47,6 +43,34 @@ extension PlaybackSession {
             await remember()
             fillWindows()
         }
+    }
+
+    /// Those whose devices it has, or may have again.
+    var heldRoutes: Set<RouteID> {
+        // As it is taken up again what has failed is tried once more, and one that ends is to be waited for.
+        guard started, !ended, !ending else { return routes }
+        return Set(members.filter { $0.phase != .left && $0.phase != .failed }.map(\.route))
+    }
+
+    /// Those that something of it is, or may yet be, heard from.
+    var livelyRoutes: Set<RouteID> { Set(members.filter { !$0.isOver }.map(\.route)) }
+
+    /// Somebody else plays where rooms of this have failed: they are not taken up with it again.
+    func forgetFailed(on routes: Set<RouteID>) async {
+        await forgetOver(on: routes)
+        await publish()
+        await remember()
+    }
+
+    /// A room that failed, or was through, begins anew.
+    func forgetOver(on routes: Set<RouteID>) async {
+        var sessions: [any RouteSession] = []
+        for index in members.indices
+        where members[index].isOver && members[index].phase != .left && routes.contains(members[index].route) {
+            if let session = members[index].session { sessions.append(session) }
+            leave(index)
+        }
+        for session in sessions { await session.end(.replaced) }
     }
 
     private func bringIn(_ joined: Range<Int>) async {
@@ -192,6 +216,7 @@ extension PlaybackSession {
 
     private func forgetTimeline(_ number: Int) async {
         guard !ended, !ending, run?.number == number, onlyFetches else { return }
+        droppedTimeline = run?.timeline
         run = nil
         runCount += 1
         // What was about to be begun at a border is not any more.
@@ -208,16 +233,20 @@ extension PlaybackSession {
         guard !indices.isEmpty, !ended, !ending else { return }
         let left = members.indices.filter { !indices.contains($0) }
         // A room that is only waited for is no reason to go on for nobody.
-        guard left.contains(where: { members[$0].alive || [.opening, .waiting].contains(members[$0].phase) }) else {
+        guard left.contains(where: { members[$0].alive || [.opening, .waiting, .held].contains(members[$0].phase) })
+        else {
             guard reason == .replaced else { return await end(.stop) }
             // What takes over has connected to the device by now: its app is not stopped under it.
             return await giveUp(to: Set(indices.map { members[$0].route }))
         }
-        let sessions = indices.compactMap { members[$0].session }
         let names = indices.sorted().map { members[$0].name }
+        for index in indices { announcement?.cuts[index]?.finish() }
+        await giveBackVolumes(of: indices.filter { members[$0].isLent })
+        guard !ended, !ending else { return }
+        let sessions = indices.compactMap { members[$0].session }
         for index in indices { leave(index) }
-        if alivePush.isEmpty, !members.contains(where: { $0.phase == .suspended }) {
-            // The timeline was theirs: devices that fetch go by themselves from here.
+        if alivePush.isEmpty, alivePull.isEmpty, !members.contains(where: { $0.phase == .suspended }) {
+            // The timeline was theirs.
             run = nil
             runCount += 1
         } else {

@@ -337,6 +337,7 @@ extension PlaybackSession {
 
     /// Takes up what another process was playing: the rooms were made from its record. Throws when no room comes back.
     func startAgain(_ record: SessionRecord, tokens known: [ItemID: MediaToken]) async throws {
+        isTakenUp = true
         tokens = known
         mediaState = record.playing ? .playing : .paused
         clips = record.clips ?? []
@@ -358,6 +359,7 @@ extension PlaybackSession {
                     mediaState = .playing
                     takeAnchor(record)
                 }
+                await keepNormalSpeed()
                 await beginAgain()
                 await beginReadied(record)
                 guard !ended, members.contains(where: { $0.alive || $0.phase == .finished }) else {

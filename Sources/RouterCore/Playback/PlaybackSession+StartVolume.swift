@@ -46,6 +46,29 @@ extension PlaybackSession {
 
     // MARK: At the start
 
+    /// As `settleAtStart`, while the others are made to begin.
+    func settleSoon(_ index: Int) {
+        guard members[index].isSettled == false else { return }
+        let (done, continuation) = AsyncStream.makeStream(of: Void.self)
+        let isTaken = jobs.add { [self] in
+            await settleAtStart(index)
+            continuation.finish()
+        }
+        if isTaken { settlings.append(done) }
+    }
+
+    /// Returns when the rooms that play are as loud as they are to begin.
+    func settled() async {
+        while let next = settlings.popLast() { for await _ in next {} }
+    }
+
+    /// As `settleVolume`, for a room that comes in with the start of the session, and once.
+    func settleAtStart(_ index: Int) async {
+        guard members[index].isSettled == false else { return }
+        members[index].isSettled = true
+        await settleVolume(index)
+    }
+
     /// As loud as the room is to begin, where anybody said; else no volume is touched where the device reports one. Where
     /// it reports none, sends what the room was last set to, or a third, since nobody could know what it is.
     ///

@@ -12,7 +12,7 @@ extension PlaybackSession {
         } else {
             await readyPull(pull, at: start)
             await begin(push, fromFrame: run?.pausedFrame ?? 0, loading: true)
-            playWithTimeline(pull.filter { members[$0].phase == .playing })
+            beginPull()
         }
         await fallBackAll()
     }
@@ -48,18 +48,20 @@ extension PlaybackSession {
         }
     }
 
-    /// Loads fetching rooms, to be held until the timeline begins. One that takes long is waited for no longer than one
-    /// that is slow to connect, and catches up.
-    private func readyPull(_ indices: [Int], at start: MediaTime) async {
-        guard !indices.isEmpty else { return }
+    /// Has fetching rooms hold the current item at a place until the timeline begins. One that takes long is waited for no
+    /// longer than one that is slow to connect, and catches up.
+    func readyPull(_ indices: [Int], at start: MediaTime) async {
+        guard !indices.isEmpty, let number = run?.number else { return }
         let (ready, continuation) = AsyncStream.makeStream(of: Void.self)
         let clock = clock
         let patience = clock.now() + openPatienceNanoseconds
         var remaining = 0
         for index in indices {
+            members[index].readying = number
             let isTaken = jobs.add { [self] in
-                await loadPull(index, at: start, autoplay: false)
-                if case .terminated = continuation.yield() { await catchUp(index) }
+                await hold(index, at: start)
+                await isHeld(index, for: number)
+                continuation.yield()
             }
             if isTaken { remaining += 1 }
         }
@@ -74,9 +76,36 @@ extension PlaybackSession {
         }
     }
 
+    /// Has fetching rooms that are ready by now play with the timeline that has been set; the others catch up.
+    func beginPull() {
+        guard let number = run?.number else { return }
+        runToldToPull = number
+        playWithTimeline(
+            alivePull.filter { index in
+                members[index].phase == .playing && members[index].readying != number && !members[index].loading
+                    && members[index].loaded?.item == queue.current && !members[index].itemEnded
+            })
+    }
+
+    private func isHeld(_ index: Int, for number: Int) async {
+        // Another beginning has it readied anew.
+        guard members[index].readying == number else { return }
+        members[index].readying = nil
+        // Before the others have been told to begin, it is one of them.
+        if run?.number == number, runToldToPull == number { await catchUp(index) }
+    }
+
+    private func hold(_ index: Int, at start: MediaTime) async {
+        guard members[index].loaded?.item == queue.current, !members[index].itemEnded, !members[index].loading,
+            members[index].phase == .playing
+        else { return await loadPull(index, at: start, autoplay: false) }
+        await eachTolerant([index]) { _, session in try await session.perform(.seek(to: start, resume: false)) }
+    }
+
     /// A fetching room that was ready after the others had begun.
     func catchUp(_ index: Int) async {
-        guard !ended, mediaState == .playing, members[index].phase == .playing,
+        guard !ended, mediaState != .paused, members[index].phase == .playing,
+            members[index].loaded?.item == queue.current, !members[index].itemEnded,
             let session = members[index].session, let position = heardPosition(in: index)
         else { return }
         do {
@@ -185,17 +214,33 @@ extension PlaybackSession {
     }
 
     private func play(_ index: Int, generation: Int, with timeline: Timeline) async {
-        guard !ended, run?.timeline == timeline, members[index].alive, members[index].generation == generation else {
-            return
-        }
+        // With the last speaker lost the timeline may have been dropped in this very moment.
+        let isKept = run?.timeline == timeline || (run == nil && droppedTimeline == timeline && mediaState != .paused)
+        guard !ended, isKept, members[index].alive, members[index].generation == generation else { return }
         await eachTolerant([index]) { _, session in try await session.perform(.play(timeline, fromFrame: 0)) }
+    }
+
+    /// A room whose connection came up after the others had started.
+    func joinIfLate(_ index: Int) async {
+        // The start holds the lane: whatever it has not loaded itself by its end is late.
+        await serially {
+            guard started, !ended, members[index].phase == .open, !members[index].itemEnded else { return }
+            await load(index)
+            await settled()
+            await publish()
+            fillWindows()
+        }
     }
 
     /// Rooms whose first load failed try their other endpoints, and join those that play.
     private func fallBackAll() async {
-        for index in members.indices where members[index].phase == .opening && !ended {
-            if !members[index].candidates.isEmpty { await open(index) }
-            if members[index].phase == .open { await load(index) }
+        for index in members.indices {
+            while members[index].phase == .opening, !members[index].isBeingOpened, !members[index].candidates.isEmpty,
+                !ended
+            {
+                await open(index)
+                if members[index].phase == .open { await load(index) }
+            }
         }
     }
 
@@ -207,6 +252,7 @@ extension PlaybackSession {
             return
         }
         guard members[index].push != nil else { return }
+        await keepNormalSpeed()
         var start: Int64?
         var hasMovedOn = false
         // In step with rooms that fetch, where such play.

@@ -40,8 +40,8 @@ extension PlaybackSession {
         let item = queue.item(queue.current)
         return TransferSource(
             item: item?.source ?? .url(""), withPicture: item?.externalPlayback ?? true,
-            rooms: members.filter(\.takesPart).map(\.name),
-            routes: routes, endpoints: alive.compactMap { $0.session?.descriptor.endpoint }, showsText: texts,
+            rooms: members.filter { $0.takesPart && !$0.isOver }.map(\.name),
+            routes: livelyRoutes, endpoints: alive.compactMap { $0.session?.descriptor.endpoint }, showsText: texts,
             rate: rate)
     }
 
@@ -75,13 +75,14 @@ extension PlaybackSession {
         return try await serially {
             do {
                 try movable()
-                guard routes.isDisjoint(with: targets.map(\.member.route)) else {
+                guard livelyRoutes.isDisjoint(with: targets.map(\.member.route)) else {
                     throw RouterError(.routeBusy, "it plays there already", hint: "Name another room", scope: .command)
                 }
             } catch {
                 await release(targets)
                 throw error
             }
+            await forgetOver(on: Set(targets.map(\.member.route)))
             return try await move(to: targets)
         }
     }
@@ -95,7 +96,8 @@ extension PlaybackSession {
         let busy = results.compactMap { if case .busy(let member) = $0 { member } else { nil } }
         var failure = results.lazy.compactMap(\.failure).first
         if failure == nil, !busy.isEmpty {
-            // All others can be had.
+            // All others can be had. It may be busy with what was heard to its end here.
+            await forgetOver(on: Set(busy.map(\.route)))
             await taking(Set(busy.map(\.route)))
             results += await open(busy, isLast: true)
             failure = results.lazy.compactMap(\.failure).first
@@ -343,6 +345,9 @@ extension PlaybackSession {
     // MARK: For good, or back
 
     private func commit(_ joined: Range<Int>, _ before: Before) async {
+        let lent = (0..<joined.lowerBound).filter { members[$0].isLent }
+        for index in lent { announcement?.cuts[index]?.finish() }
+        await giveBackVolumes(of: lent)
         var old: [(any RouteSession, EndReason)] = []
         // One that is about to join joins them here.
         for index in 0..<joined.lowerBound where members[index].phase != .left && !comingIn.contains(index) {

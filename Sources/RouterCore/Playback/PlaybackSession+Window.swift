@@ -175,7 +175,16 @@ extension PlaybackSession {
             queue.adopt(await adopted([entry]), after: loaded.item, removing: [])
             await notice(.info, "\(members[index].name): another sender plays “\(Self.title(entry))”", member: index)
         }
-        guard let item = item(of: token), queue.item(item) != nil else { return await share(index) }
+        guard let item = item(of: token) else { return await share(index) }
+        guard queue.item(item) != nil else {
+            // It was taken out of the queue while the device went on to it: what follows takes its place there.
+            members[index].itemEnded = true
+            members[index].leftPlaying = token
+            members[index].window = nil
+            playLog.ends(loaded.item)
+            jobs.add { [self] in await pullItemEnded(loaded.item) }
+            return
+        }
         members[index].loaded = (item, token)
         members[index].itemEnded = false
         let passed = members[index].window?.firstIndex(of: token)

@@ -16,6 +16,11 @@ actor PlaybackSession {
     var runCount = 0
     /// The latest run of which something was decoded.
     var begunRun = 0
+    /// What an earlier process played is taken up: something of it was heard.
+    var isTakenUp = false
+    var droppedTimeline: Timeline?
+    /// The run with which fetching rooms were last told to begin.
+    var runToldToPull = 0
     var station = Station()
     var earlyMarks: [PushRun.Mark] = []
     var mediaState: MediaState = .none
@@ -62,6 +67,8 @@ actor PlaybackSession {
     /// When the last room that played was lost.
     var aloneSince: Int64?
     var wantedVolume: VolumePosition?
+    /// What makes rooms as loud as they are to begin; each ends when that is done.
+    var settlings: [AsyncStream<Void>] = []
     var startsPaused = false
     /// Whether its place is written now and then.
     var keepsPlace = false
@@ -171,6 +178,7 @@ actor PlaybackSession {
     func start(volume: VolumePosition?, paused: Bool = false) async throws {
         wantedVolume = volume
         startsPaused = paused
+        for index in members.indices { members[index].isSettled = false }
         do {
             try await serially { try await startAlone() }
         } catch {
@@ -199,6 +207,7 @@ actor PlaybackSession {
             firstStart = held
             if run != nil, let item = queue.item(queue.current) { run = try await makeRun(item, start: held) }
         }
+        await keepNormalSpeed()
         // Devices that go on without us play from here on, whatever becomes of this process.
         await remember()
         await beginFirst(at: firstStart)
@@ -210,11 +219,14 @@ actor PlaybackSession {
         mediaState = startsPaused ? .paused : .playing
         keepPlace()
         // A room that opened while the others loaded.
-        for index in members.indices where members[index].phase == .open && !members[index].itemEnded {
+        for index in members.indices
+        where members[index].phase == .open && !members[index].itemEnded && !members[index].loading {
             await load(index)
         }
+        await settled()
+        // What was turned up there since.
+        await keepLimits()
         for index in members.indices where members[index].phase == .playing {
-            await settleVolume(index)
             await rememberEndpoints(members[index])
         }
         await tellNormalSpeed()
@@ -306,22 +318,13 @@ actor PlaybackSession {
         }
     }
 
-    /// A room whose connection came up after the others had started.
-    private func joinIfLate(_ index: Int) async {
-        // The start holds the lane: whatever it has not loaded itself by its end is late.
-        await serially {
-            guard started, !ended, members[index].phase == .open, !members[index].itemEnded else { return }
-            await load(index)
-            if members[index].phase == .playing { await settleVolume(index) }
-            await publish()
-            fillWindows()
-        }
-    }
-
     /// Tries a room's endpoints in order until one opens.
     ///
     /// - Parameter makingRoom: has others of ours give up the room, should its device be busy: it may be so with them.
     func open(_ index: Int, makingRoom: (@Sendable () async -> Void)? = nil) async {
+        guard !members[index].isBeingOpened else { return }
+        members[index].isBeingOpened = true
+        defer { members[index].isBeingOpened = false }
         var makingRoom = makingRoom
         while !members[index].candidates.isEmpty, !ended {
             let candidate = members[index].candidates.removeFirst()
@@ -513,6 +516,7 @@ actor PlaybackSession {
         guard !ended, !ending else { return }
         ending = true
         cutAnnouncement()
+        await giveBackVolumes(of: members.indices.filter { members[$0].isLent })
         await publish()
         let sessions = sessionsToEnd(each)
         await withDiscardingTaskGroup { group in

@@ -3,6 +3,7 @@ import MPRISBridge
 import Media
 import RouteBackend
 import RouteModel
+import RouterCore
 import SceneScript
 
 /// What the daemon runs beside the engine and HTTP. Adding one is adding it to `all`.
@@ -33,7 +34,7 @@ struct ServiceParts: Sendable {
                 scenes: host,
                 jobs: [
                     { await host.run() }, { await MPRISBridge.run(router: router, configuration: desktop) },
-                ], endings: [{ await host.shutdown() }])
+                ], endings: [{ await host.shutdown() }, { await composition.engine.endAnnouncements() }])
         }
     }
 }
