@@ -97,6 +97,12 @@ actor FakeHouse: RouterControlling {
                     id: .random(), session: session.id, command: command, origin: origin, outcome: .succeeded)))
     }
 
+    /// What plays there is what an earlier process left, and nobody has taken it up.
+    func isLeft(in room: String) {
+        guard let index = index(room) else { return }
+        current[index].connection = .suspended
+    }
+
     /// Somebody plays something else.
     func personPlays(_ what: String, in room: String) { _ = begin([what], rooms: [room], at: .zero) }
 
@@ -290,7 +296,9 @@ actor FakeHouse: RouterControlling {
     func rooms(settle: Bool) -> [Room] { list }
     func groups() -> [RoomGroup] { groupList }
     func explain(_ request: PlayRequest) throws -> [RouteChoice] { [] }
-    func sessions() -> [SessionSnapshot] { current.filter { $0.connection == .connected }.map(fresh) }
+    func sessions() -> [SessionSnapshot] {
+        current.filter { $0.connection == .connected || $0.connection == .suspended }.map(fresh)
+    }
 
     func play(_ request: PlayRequest) async throws -> SessionSnapshot {
         let what = request.savedQueue.map { "saved:\($0)" } ?? request.what.joined(separator: " ")
@@ -328,6 +336,9 @@ actor FakeHouse: RouterControlling {
         let words = Self.words(command)
         try await record(words)
         let id = session ?? current.last?.id ?? SessionID(rawValue: "none")
+        if current.contains(where: { $0.id == id && $0.connection == .suspended }) {
+            throw RouterError(.unavailable, "it was cut short, and is not taken up again yet", scope: .session)
+        }
         if let place = outcomes.firstIndex(where: { words.hasPrefix($0.call) }) {
             return CommandResult(id: .random(), outcome: outcomes.remove(at: place).outcome)
         }

@@ -114,6 +114,28 @@ extension SceneRun {
         #expect(run.exitStatus == 0)
     }
 
+    @Test("R4 what fails in one session keeps the others from nothing, and what was cut short is no failure")
+    func oneOfSeveral() async throws {
+        func busyRig() async -> SceneRig {
+            let rig = SceneRig()
+            await rig.house.personPlays("x.mp3", in: "Kitchen")
+            await rig.house.personPlays("y.mp3", in: "Bath")
+            return rig
+        }
+        var rig = await busyRig()
+        await rig.house.fails("pause", RouterError(.routeUnreachable, "no"), times: 1)
+        let paused = try await rig.play(scene("- {pause: , target: [kitchen, bath]}"))
+        #expect(paused.state == .failed)
+        #expect(await rig.house.calls.filter { $0 == "pause" }.count == 2)
+        rig = await busyRig()
+        await rig.house.isLeft(in: "Kitchen")
+        let run = try await rig.play(
+            scene("- {pause: , target: [kitchen, bath]}\n- {stop: , target: [kitchen, bath]}"))
+        #expect(run.state == .done, "\(run.steps)")
+        #expect(await rig.house.calls.sorted() == ["end stop", "pause", "pause", "stop", "stop"])
+        #expect(await rig.house.sessions().isEmpty)
+    }
+
     @Test("R4 a fade is waited for, and time is the injected clock's") func fade() async throws {
         let rig = SceneRig()
         let began = rig.clock.now()

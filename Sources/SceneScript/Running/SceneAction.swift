@@ -80,7 +80,7 @@ struct SceneAction: Sendable {
             return try await each(sessions) { session in
                 if step.verb == .stop { return try await stop(session, places) }
                 if SceneHouse.state(session) == .paused { return Outcome(detail: "it is paused already") }
-                return try await command(.pause, session.id)
+                return try await pause(session)
             }
         default: break
         }
@@ -118,10 +118,18 @@ struct SceneAction: Sendable {
         _ sessions: [SessionSnapshot], _ body: (SessionSnapshot) async throws -> Outcome
     ) async throws -> Outcome {
         var outcome: Outcome?
+        var failure: (any Error)?
+        // What fails in one session keeps the others from nothing.
         for session in sessions {
-            let one = try await body(session)
-            outcome = outcome?.joined(one) ?? one
+            do {
+                let one = try await body(session)
+                outcome = outcome?.joined(one) ?? one
+            } catch {
+                guard !Task.isCancelled else { throw error }
+                failure = failure ?? error
+            }
         }
+        if let failure { throw failure }
         return outcome ?? Outcome(result: .skipped)
     }
 
@@ -141,9 +149,37 @@ struct SceneAction: Sendable {
     /// Of a session that plays elsewhere too, only these rooms are taken out.
     private func stop(_ session: SessionSnapshot, _ places: [SceneHouse.Place]) async throws -> Outcome {
         let (names, all) = SceneHouse.members(of: session, in: places)
-        if all { return try await command(.stop, session.id) }
-        _ = try await router.leave(session: session.id, rooms: names)
+        if all {
+            do { return try await command(.stop, session.id) } catch let error as RouterError {
+                guard Self.isLeft(session, error) else { throw error }
+                try await router.end(session: session.id, reason: .stop)
+                return Outcome()
+            }
+        }
+        do { _ = try await router.leave(session: session.id, rooms: names) } catch let error as RouterError {
+            guard Self.isSilent(session, error) else { throw error }
+            return Self.silent
+        }
         return Outcome()
+    }
+
+    private func pause(_ session: SessionSnapshot) async throws -> Outcome {
+        do { return try await command(.pause, session.id) } catch let error as RouterError {
+            guard Self.isSilent(session, error) else { throw error }
+            return Self.silent
+        }
+    }
+
+    private static let silent = Outcome(detail: "it was cut short, and does not play")
+
+    /// Whether a command was refused because an earlier process has played this, and nobody has taken it up.
+    private static func isLeft(_ session: SessionSnapshot, _ error: RouterError) -> Bool {
+        session.connection == .suspended && error.code == .unavailable && error.scope == .session
+    }
+
+    /// As `isLeft`, where no device may have played on by itself.
+    private static func isSilent(_ session: SessionSnapshot, _ error: RouterError) -> Bool {
+        isLeft(session, error) && session.members.allSatisfy { $0.protocol != .cast }
     }
 
     private func volume(

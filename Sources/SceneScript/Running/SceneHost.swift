@@ -128,10 +128,10 @@ public actor SceneHost: SceneControlling, SceneScheduling {
     // MARK: Runs
 
     func start(_ request: SceneRequest, by schedule: String?) async throws -> SceneRun {
-        guard !isClosing else {
-            throw RouterError(.unavailable, "the router is ending", hint: "Try again when it is there", retry: .later)
-        }
+        guard !isClosing else { throw Self.isEnding }
         let check = await SceneChecker(files: files).check(request, router: router)
+        // The end may have come meanwhile, and waits for none that begins after it.
+        guard !isClosing else { throw Self.isEnding }
         guard let scene = check.scene else { throw RouterError(scene: request.path, check.diagnostics) }
         let open = order.filter { entries[$0]?.run.state == .running }
         guard open.count < Self.most else {
@@ -157,6 +157,10 @@ public actor SceneHost: SceneControlling, SceneScheduling {
         jobs.yield { [self] in await execute(id, scene, request, cancels) }
         publish(run)
         return run
+    }
+
+    private static var isEnding: RouterError {
+        RouterError(.unavailable, "the router is ending", hint: "Try again when it is there", retry: .later)
     }
 
     private func conflicts(_ rooms: Set<String>, before id: String?) -> [Entry] {

@@ -131,7 +131,8 @@ extension SceneHost {
         do {
             try await scheduling.store?.save(record)
         } catch {
-            scheduling.record = before
+            // What somebody else has kept meanwhile stays.
+            if scheduling.record == record { scheduling.record = before }
             throw RouterError(wrapping: error)
         }
     }
@@ -164,6 +165,8 @@ extension SceneHost {
         guard var record = try? await loaded() else { return }
         let zone = clock.timeZone()
         var due: [SceneSchedule] = []
+        var missed: [(schedule: SceneSchedule, minutes: Int)] = []
+        // Nothing is awaited from here until it is kept: what somebody changes meanwhile would be lost.
         for schedule in record.schedules where schedule.enabled {
             guard case .time(let minutes, let days) = schedule.trigger else { continue }
             let times = ScheduleTimes.due(minutes: minutes, days: days, after: last, until: now, zone: zone)
@@ -172,18 +175,21 @@ extension SceneHost {
             if now - time.instant <= Self.lateness {
                 due.append(schedule)
             } else {
-                await tellMissed(schedule, minutes)
+                missed.append((schedule, minutes))
             }
         }
-        guard !due.isEmpty else { return }
-        record.seen = now
-        // That it runs twice after a crash is worse than that it does not run.
-        do { try await keep(record) } catch {
-            scheduling.record = record
-            let error = RouterError(wrapping: error)
-            await tell(Notice(.warning, "schedules are not kept: \(error.message)", hint: error.hint))
+        if !due.isEmpty {
+            record.seen = now
+            // That it runs twice after a crash is worse than that it does not run.
+            do { try await keep(record) } catch {
+                scheduling.record?.lastDays.merge(record.lastDays) { max($0, $1) }
+                scheduling.record?.seen = now
+                let error = RouterError(wrapping: error)
+                await tell(Notice(.warning, "schedules are not kept: \(error.message)", hint: error.hint))
+            }
+            for schedule in due { fire(schedule) }
         }
-        for schedule in due { fire(schedule) }
+        for (schedule, minutes) in missed { await tellMissed(schedule, minutes) }
     }
 
     private func tellMissed(_ record: ScheduleRecord, after seen: Double, until now: Double) async {
