@@ -52,6 +52,9 @@ public protocol RouterControlling: Sendable {
 
     func sessions() async -> [SessionSnapshot]
 
+    /// As `sessions`. Throws where nobody says, as `daemonUnavailable`, `rateLimited` and the like.
+    func knownSessions() async throws -> [SessionSnapshot]
+
     /// Moves what a session (nil: the only one) plays to these rooms: it goes on there where it was, playing or paused,
     /// with its queue, and no volume is changed. Returns once the new rooms play it and the old ones are released.
     ///
@@ -130,6 +133,8 @@ public protocol RouterControlling: Sendable {
 
 extension RouterControlling {
     public func discover(_ activity: DiscoveryActivity) async {}
+
+    public func knownSessions() async throws -> [SessionSnapshot] { await sessions() }
 
     /// Applies a command to a session (nil: the only one), whatever plays there by then.
     public func perform(

@@ -125,6 +125,7 @@ struct RouterComposition: Sendable {
             if let notice = store.openingNotice { setup.say(notice) }
             return store
         } catch let error as RouterError {
+            if setup.mustRemember { throw error }
             // Playing matters more than remembering: go on without, and say so.
             setup.say(
                 Notice(.warning, "\(error.message); nothing of this run is remembered", hint: error.hint))

@@ -14,6 +14,8 @@ public struct RouterSetup: Sendable {
     public var deviceURIs: [String]
     /// Where state is kept; nil keeps it in memory only.
     public var storePath: String?
+    /// Whether a store that cannot be opened is an error: what is only to be kept is not done without it.
+    public var mustRemember = false
     /// Asks a person for the password of a device, where there is a person; nil gives none.
     ///
     /// `announced` is false for a device that has not said that it wants one, and may not.

@@ -32,6 +32,12 @@ struct BadInputTests {
             testDescription: "a playlist with nothing left",
             arguments: ["play", "FOLDER/gone.m3u", "--device", "cast://127.0.0.1:1"], status: 3, says: "gone.m3u"),
         Case(
+            testDescription: "nowhere to keep a room",
+            arguments: ["rooms", "create", "Den", "Kitchen", "--device", "cast://127.0.0.1:1?name=Kitchen"],
+            status: 70, says: "/proc/router", environment: ["XDG_STATE_HOME": "/proc"]),
+        Case(
+            testDescription: "events by api", arguments: ["api", "get", "events"], status: 64, says: "never ends"),
+        Case(
             testDescription: "unknown room",
             arguments: [
                 "play", "FOLDER/song.flac", "--device", "cast://127.0.0.1:1?name=Kitchen", "--room", "Kitchin",

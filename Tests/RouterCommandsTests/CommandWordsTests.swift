@@ -204,6 +204,8 @@ struct CommandWordsTests {
                 "version: 1\nname: House # mine\nrooms: []\n"
             ),
             (["name"], nil, "version: 1\nname: old\n# end\n", "version: 1\n# end\n"),
+            (["media", "port"], nil, "version: 1\nmedia:\n  port: 70\nname: x\n", "version: 1\nname: x\n"),
+            (["media", "port"], nil, "media:\n  port: 70\n  ffmpeg: x\n", "media:\n  ffmpeg: x\n"),
             (["media", "port"], "80", "version: 1\n", "version: 1\nmedia:\n  port: 80\n"),
             (
                 ["media", "port"], "80", "media:\n    # why\n    ffmpeg: x\n\n# rooms\nrooms: []\n",

@@ -29,6 +29,19 @@ struct DevicesOfARoomTests {
                 == ["Left", "Right"].map { .setVolume(VolumePosition(0.2), room: "Living Room (\($0))") })
     }
 
+    @Test("a device's own name means that one alone, and one of two at an address is not guessed")
+    func device() async throws {
+        var script = script
+        script.routes += [SampleHouse.route("Left", "rt-left"), SampleHouse.route("Right", "rt-right")]
+        let run = try await VerbRun(["volume", "20", "-r", "left"], script)
+        #expect(
+            run.router.commands.map(\.command) == [.setVolume(VolumePosition(0.2), room: "Living Room (Left)")])
+        script.routes[3].endpoints[0].host = "10.9.9.9"
+        script.routes[4].endpoints[0].host = "10.9.9.9"
+        let guessed = try await VerbRun(["volume", "20", "-r", "10.9.9.9"], script)
+        #expect(guessed.status == 3 && guessed.router.commands.isEmpty, "\(guessed.errors)")
+    }
+
     @Test("a group sets it once, by the trim of its room")
     func group() async throws {
         let volume = try await VerbRun(["group", "volume", "below", "40"], script)

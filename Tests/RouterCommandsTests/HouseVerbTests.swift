@@ -312,6 +312,10 @@ struct HouseVerbTests {
         let json = try await VerbRun(words + ["-o", "json"], script)
         #expect(json.status == 5)
         #expect(try json.decoded(SessionSnapshot.self) == over)
+        // Another daemon, which knows nothing of it.
+        script.told = [.snapshot(routes: RouteList(routes: [], discovery: []), sessions: [])]
+        let cutShort = try await VerbRun(words, script)
+        #expect(cutShort.status == 5 && cutShort.errors.contains { $0.contains("cut short") }, "\(cutShort.errors)")
     }
 
     @Test("R6 a pairing that one begins and another finishes")
@@ -419,6 +423,11 @@ struct HouseVerbTests {
             #expect(try await VerbRun(["play"] + words, script).router.rejoined.map(\.rawValue) == ["se-8"], "\(words)")
         }
         #expect(try await VerbRun(["play", "-r", "Den", "-r", "Kitchen"], script).status == 3)
+        // Also while something else plays.
+        script.sessions = [SampleHouse.session("se-1", ["Kids"])]
+        #expect(try await VerbRun(["play", "-r", "Den"], script).router.rejoined.map(\.rawValue) == ["se-9"])
+        #expect(try await VerbRun(["play", "-r", "Cellar"], script).status == 3)
+        script.sessions = []
         script.left = []
         let nothing = try await VerbRun(["play", "-r", "Kitchen", "-o", "json"], script)
         #expect(nothing.status == 64 && nothing.errors.count == 1 && nothing.errors[0].hasPrefix("{"))
@@ -452,6 +461,14 @@ struct HouseVerbTests {
         #expect(try await VerbRun(["devices", "forget", "Den"], script).status == 64)
         let forgotten = try await VerbRun(["devices", "forget", "Den", "--yes"], script)
         #expect(forgotten.router.removed == ["Den"] && forgotten.output == ["Den is forgotten"])
+        for (words, fields) in [
+            (["devices"], "name,busyWith,model"), (["queue", "list"], "title,failure,context"),
+            (["session", "list"], "id,volume,announcement"),
+        ] {
+            let run = try await VerbRun(words + ["--fields", fields, "-o", "json"], self.script)
+            #expect(run.status == 0, "\(words) \(run.errors)")
+        }
+        #expect(try await VerbRun(["queue", "list", "--fields", "failures"], self.script).status == 64)
         let listed = try await VerbRun(["devices", "--fields", "name,presence", "-o", "yaml"], script)
         #expect(listed.output.prefix(2) == ["- name: Kitchen", "  presence: present"])
         var script = script

@@ -56,7 +56,9 @@ extension RouterClient: RouterControlling {
     public func removeSavedQueue(_ name: String) async throws { try await ask(.removeSavedQueue, [name]) }
 
     /// None where no daemon answers.
-    public func sessions() async -> [SessionSnapshot] { (try? await call(.listSessions)) ?? [] }
+    public func sessions() async -> [SessionSnapshot] { (try? await knownSessions()) ?? [] }
+
+    public func knownSessions() async throws -> [SessionSnapshot] { try await call(.listSessions) }
 
     public func transfer(session: SessionID?, to rooms: [String]) async throws -> TransferResult {
         try await transfer(TransferRequest(.move, session: session, rooms: rooms))

@@ -50,6 +50,9 @@ struct APICommand: AsyncParsableCommand {
 
     func run() async throws {
         try await reporting(options) {
+            guard Self.fullPath(path).prefix(while: { $0 != "?" }) != APIVersion.prefix + "/events" else {
+                throw UsageError("the stream of events never ends", hint: "Follow it with “router watch -o ndjson”")
+            }
             let content = try body.map(Self.content)
             return try await RouterConnection.daemon(options) { context, client in
                 let (status, bytes) = try await context.within("the request") {

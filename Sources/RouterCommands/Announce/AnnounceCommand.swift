@@ -81,6 +81,7 @@ struct AnnouncedRoom: ListDisplayable {
     static var header: [String] { ["ROOM", "SAID", "RESTORED"] }
     var row: [String] { [report.room, report.said ? "yes" : "no", report.restored.rawValue] }
     var quietValue: String { report.room }
+    static var optionalNames: Set<String> { ["error"] }
 
     func encode(to encoder: any Encoder) throws { try report.encode(to: encoder) }
 

@@ -91,6 +91,11 @@ struct ConfigurationFile {
                     var end = found + 1
                     while end < range.upperBound, Self.indent(lines[end]) > indent { end += 1 }
                     lines.removeSubrange(found..<end)
+                    // A section without settings is none.
+                    let rest = range.lowerBound..<(range.upperBound - (end - found))
+                    if depth > 0, !lines[rest].contains(where: { Self.key($0) != nil }) {
+                        lines.remove(at: range.lowerBound - 1)
+                    }
                 }
                 break
             }

@@ -23,7 +23,7 @@ enum RouterConnection {
     }
 
     static func open<Value: Sendable>(
-        _ options: GlobalOptions, discovers: Bool = true, side: Side? = nil,
+        _ options: GlobalOptions, discovers: Bool = true, remembers: Bool = false, side: Side? = nil,
         _ body: @escaping @Sendable (VerbContext) async throws -> Value
     ) async throws -> Value {
         switch side ?? self.side(options) {
@@ -33,7 +33,8 @@ enum RouterConnection {
                 VerbContext(client, isDaemon: true, options: options, defaultRoom: DefaultRoom.name(in: options.config))
             )
         case .here:
-            let setup = try options.setup(discovers: discovers)
+            var setup = try options.setup(discovers: discovers)
+            setup.mustRemember = remembers
             return try await InProcessRouter.run(setup) { control in
                 try await body(
                     VerbContext(

@@ -64,7 +64,7 @@ struct TargetFinder {
     }
 
     func sessions(_ target: TargetOptions) async throws -> [SessionTarget] {
-        let all = await context.router.sessions()
+        let all = try await context.router.knownSessions()
         var active = all.filter(\.isActive)
         if active.isEmpty, takesStopped { active = try await stopped(of: all) }
         guard !target.selectors.isEmpty else { return [try await only(of: active)] }
@@ -162,7 +162,18 @@ struct TargetFinder {
         }
         // What a session calls its rooms needs no look at the network.
         if let exact = target({ $0.isIn(wanted) || $0.route.rawValue == wanted }) { return exact }
-        let room = try await matcher(settle: false).room(word)
+        let matcher = try await matcher(settle: false)
+        let isRoom = matcher.rooms.contains { ([$0.name] + $0.aliases).contains { $0.lowercased() == wanted } }
+        // A device of a room that has several is that one alone.
+        let called = isRoom ? [] : matcher.routes.filter { $0.isCalled(word) }
+        guard called.count <= 1 else {
+            throw RouterError(
+                .routeAmbiguous, "“\(word)” could be \(called.map(\.name).joined(separator: " or "))",
+                hint: "Type a name, or an id from “router devices --long”", scope: .route,
+                candidates: called.map(\.name))
+        }
+        if let route = called.first { return target { $0.route == route.id } }
+        let room = try matcher.room(word)
         return target { $0.isIn(room.name) || room.routes.contains($0.route) }
     }
 

@@ -88,16 +88,21 @@ protocol RouterVerb: AsyncParsableCommand, Sendable {
     var options: GlobalOptions { get }
     /// Whether devices have to be known for it.
     static var discovers: Bool { get }
+    /// Whether it does nothing but what is to be known the next time.
+    static var remembers: Bool { get }
     /// Gives the exit status.
     func run(_ context: VerbContext) async throws -> Int32
 }
 
 extension RouterVerb {
     static var discovers: Bool { true }
+    static var remembers: Bool { false }
 
     func run() async throws {
         try await reporting(options) {
-            try await RouterConnection.open(options, discovers: Self.discovers) { try await run($0) }
+            try await RouterConnection.open(options, discovers: Self.discovers, remembers: Self.remembers) {
+                try await run($0)
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ struct DevicesForgetCommand: RouterVerb {
               router devices forget "Old Speaker"
               router devices forget "Old Speaker" --yes
             """)
+    static let remembers = true
 
     @Argument(
         help: "The device: a name, an id or the beginning of one.",

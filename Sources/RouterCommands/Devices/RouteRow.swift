@@ -26,6 +26,7 @@ struct DeviceRow: ListDisplayable {
 
     var quietValue: String { route.quietValue }
     var isGrey: Bool { route.presence != .present }
+    static var optionalNames: Set<String> { ["alias", "model", "busyWith"] }
 
     var facts: [String: OutputValue] {
         [

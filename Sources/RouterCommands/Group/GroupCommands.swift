@@ -26,6 +26,7 @@ struct GroupCreateCommand: RouterVerb {
         discussion: """
               router group create upstairs Bedroom Bath
             """)
+    static let remembers = true
 
     @Argument(help: "What to call it, 1 to 64 characters.")
     var name: String
@@ -68,6 +69,7 @@ struct GroupAddCommand: RouterVerb {
 
               router group add upstairs Nursery
             """)
+    static let remembers = true
 
     @Argument(help: "The group.", completion: .custom { _, _, _ in await DynamicCompletion.groups() })
     var name: String
@@ -102,6 +104,7 @@ struct GroupRemoveCommand: RouterVerb {
               router group remove upstairs Nursery
             """)
     static let discovers = false
+    static let remembers = true
 
     @Argument(help: "The group.", completion: .custom { _, _, _ in await DynamicCompletion.groups() })
     var name: String
@@ -142,6 +145,7 @@ struct GroupDissolveCommand: RouterVerb {
               router group dissolve upstairs --yes
             """)
     static let discovers = false
+    static let remembers = true
 
     @Argument(help: "The group.", completion: .custom { _, _, _ in await DynamicCompletion.groups() })
     var name: String

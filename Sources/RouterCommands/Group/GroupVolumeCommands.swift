@@ -71,6 +71,7 @@ struct GroupTrimCommand: RouterVerb {
               router group trim upstairs Bath 100
             """)
     static let discovers = false
+    static let remembers = true
 
     @Argument(help: "The group.", completion: .custom { _, _, _ in await DynamicCompletion.groups() })
     var name: String

@@ -25,12 +25,15 @@ protocol ListDisplayable: Encodable {
     var quietValue: String { get }
     /// Names for `--fields` and `--format` beside those of its document.
     var facts: [String: OutputValue] { get }
+    /// Names of its document that may have no value, where that is the document of something in it.
+    static var optionalNames: Set<String> { get }
     /// Shown, and not there any more.
     var isGrey: Bool { get }
 }
 
 extension ListDisplayable {
     var facts: [String: OutputValue] { [:] }
+    static var optionalNames: Set<String> { [] }
     var isGrey: Bool { false }
 }
 
@@ -193,6 +196,7 @@ struct FieldReader {
         columns = Dictionary(
             zip(Item.header.map { $0.lowercased() }, item.row), uniquingKeysWith: { first, _ in first })
         var known = Set(facts.keys).union(columns.keys).union(Mirror(reflecting: item).children.compactMap(\.label))
+        known.formUnion(Item.optionalNames)
         if case .object(let fields) = document { known.formUnion(fields.keys) }
         // A column of marks has no name.
         self.known = known.subtracting([""])

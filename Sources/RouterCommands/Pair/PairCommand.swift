@@ -34,6 +34,7 @@ struct PairWizardCommand: RouterVerb {
               router pair "Living Room"
               echo 1234 | router pair --device airplay://192.168.1.30
             """)
+    static let remembers = true
 
     @OptionGroup var options: GlobalOptions
 
@@ -170,6 +171,7 @@ struct PairRemoveCommand: RouterVerb {
 
               router pair remove "Living Room" --yes
             """)
+    static let remembers = true
 
     @OptionGroup var options: GlobalOptions
 

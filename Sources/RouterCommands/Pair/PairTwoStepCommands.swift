@@ -13,6 +13,7 @@ struct PairStartCommand: RouterVerb {
               router pair start "Living Room"
               router pair finish pr-0123456789ab 1234
             """)
+    static let remembers = true
 
     @Argument(
         help: "The device: a name, an id or the beginning of one.",
@@ -52,6 +53,7 @@ struct PairFinishCommand: RouterVerb {
               router pair finish pr-0123456789ab --cancel
             """)
     static let discovers = false
+    static let remembers = true
 
     @Argument(help: "The handle that “router pair start” printed.")
     var handle: String

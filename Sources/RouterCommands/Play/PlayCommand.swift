@@ -177,12 +177,11 @@ struct PlayCommand: RouterVerb {
     }
 
     func playOn(_ context: VerbContext) async throws -> Int32 {
-        if await context.router.sessions().contains(where: \.isActive) {
-            let targets = try await TargetFinder(context).sessions(target)
+        let left = try await context.router.sessionsToRejoin()
+        if let targets = try await playing(context, left) {
             return try await CommandPerformer(context: context, name: "play").perform(
                 on: targets, { _ in [.play] }, sentence: { "Playing \($0.what) in \($0.place)" })
         }
-        let left = try await context.router.sessionsToRejoin()
         guard !left.isEmpty else {
             throw UsageError(
                 "nothing is paused or was cut short, and nothing was named to play",
@@ -205,6 +204,17 @@ struct PlayCommand: RouterVerb {
             return try await PlaySession(options: options, detach: false, control: context.router).rejoin(only.id)
         }
         return try await DaemonPlay(context: context).rejoin(only.id)
+    }
+
+    /// Nil where nothing plays, or what is meant was cut short while others play.
+    private func playing(_ context: VerbContext, _ left: [RejoinableSession]) async throws -> [SessionTarget]? {
+        guard try await context.router.knownSessions().contains(where: \.isActive) else { return nil }
+        do { return try await TargetFinder(context).sessions(target) } catch let error as RouterError {
+            guard error.code == .routeNotFound, !target.selectors.isEmpty,
+                let meant = try? await TargetFinder(context).sessions(target, of: left), !meant.isEmpty
+            else { throw error }
+            return nil
+        }
     }
 
     private func explain(_ request: PlayRequest, _ context: VerbContext) async throws -> Int32 {

@@ -121,6 +121,10 @@ struct QueueRow: ListDisplayable {
 
     var quietValue: String { item.id.rawValue }
 
+    static var optionalNames: Set<String> {
+        ["failure", "context", "subtitles", "addedBy", "end", "externalPlayback", "custom"]
+    }
+
     var facts: [String: OutputValue] {
         [
             "number": .integer(Int64(number)), "mark": .text(mark.rawValue), "title": .text(item.title),

@@ -9,6 +9,7 @@ struct QueueSaveCommand: RouterVerb {
               router queue save "Sunday morning"
             """)
     static let discovers = false
+    static let remembers = true
 
     @Argument(help: "What to call it, 1 to 64 characters.")
     var name: String
@@ -75,6 +76,7 @@ struct QueueSavedCommand: RouterVerb {
               router queue saved --remove "Sunday morning" --yes
             """)
     static let discovers = false
+    static let remembers = true
 
     @Option(
         name: .long, help: ArgumentHelp("Forget this one.", valueName: "name"),

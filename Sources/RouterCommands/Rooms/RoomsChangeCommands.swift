@@ -8,6 +8,7 @@ struct RoomsAddCommand: RouterVerb {
         discussion: """
               router rooms add "Ground Floor" "Hall Speaker"
             """)
+    static let remembers = true
 
     @Argument(help: "The room.", completion: .custom { _, _, _ in await DynamicCompletion.rooms() })
     var name: String
@@ -47,6 +48,7 @@ struct RoomsRemoveCommand: RouterVerb {
               router rooms remove "Ground Floor" "Hall Speaker"
               router rooms remove "Ground Floor" --yes
             """)
+    static let remembers = true
 
     @Argument(help: "The room.", completion: .custom { _, _, _ in await DynamicCompletion.rooms() })
     var name: String
@@ -93,6 +95,7 @@ struct RoomsPreferCommand: RouterVerb {
               router rooms prefer Kitchen airplay
               router rooms prefer Kitchen auto
             """)
+    static let remembers = true
 
     @Argument(help: "The room.", completion: .custom { _, _, _ in await DynamicCompletion.rooms() })
     var name: String
@@ -120,6 +123,7 @@ struct RoomsRenameCommand: RouterVerb {
 
               router rooms rename Den Study
             """)
+    static let remembers = true
 
     @Argument(help: "The room.", completion: .custom { _, _, _ in await DynamicCompletion.rooms() })
     var name: String

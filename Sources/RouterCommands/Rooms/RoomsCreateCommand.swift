@@ -12,6 +12,7 @@ struct RoomsCreateCommand: RouterVerb {
               router rooms create Den "Sonos Den" --prefer airplay --volume-limit 60
               router rooms create Nursery "Baby Speaker" --quiet-hours "19:00-07:00 at 20 %" --start-volume 25
             """)
+    static let remembers = true
 
     @Argument(help: "What to call the room.")
     var name: String

@@ -13,6 +13,7 @@ struct RoomsSetCommand: RouterVerb {
               router rooms set Nursery --quiet-hours "19:00-07:00 at 20 %" --alias baby
               router rooms set Den --volume-limit "" --offset 20ms
             """)
+    static let remembers = true
 
     @Argument(help: "The room.", completion: .custom { _, _, _ in await DynamicCompletion.rooms() })
     var name: String

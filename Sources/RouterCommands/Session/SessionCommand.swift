@@ -34,7 +34,7 @@ struct SessionListCommand: RouterVerb {
     @OptionGroup var options: GlobalOptions
 
     func run(_ context: VerbContext) async throws -> Int32 {
-        let live = await context.router.sessions().filter(\.isThere)
+        let live = try await context.router.knownSessions().filter(\.isThere)
         let left = try await context.router.sessionsToRejoin().filter { old in !live.contains { $0.id == old.id } }
         if live.isEmpty, left.isEmpty { context.note("No session plays, and none was cut short.") }
         try context.renderer.render(
@@ -114,7 +114,7 @@ struct SessionEndCommand: RouterVerb {
     var forget = false
 
     func run(_ context: VerbContext) async throws -> Int32 {
-        let live = await context.router.sessions().filter(\.isThere).map(\.id)
+        let live = try await context.router.knownSessions().filter(\.isThere).map(\.id)
         let left = try await context.router.sessionsToRejoin().map(\.id)
         let session = try SessionChoice.id(id, of: live + left.filter { !live.contains($0) })
         try await context.router.end(session: session, reason: forget ? .leave : .stop)
@@ -211,6 +211,13 @@ enum AnySession: ListDisplayable {
         case .live(let session): session.facts
         case .cutShort(let session): ["rooms": .text(session.rooms.joined(separator: ", "))]
         }
+    }
+
+    static var optionalNames: Set<String> {
+        [
+            "rooms", "state", "title", "artist", "album", "next", "position", "volume", "muted", "duration", "via",
+            "stopReason", "anchor", "error", "volumesLinked", "announcement", "nowPlaying", "lastEnd", "playing",
+        ]
     }
 
     func encode(to encoder: any Encoder) throws {

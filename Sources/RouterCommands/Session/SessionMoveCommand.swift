@@ -38,7 +38,7 @@ struct SessionMoveCommand: RouterVerb {
     func run(_ context: VerbContext) async throws -> Int32 {
         let rooms = to.isEmpty ? options.device : try await TargetFinder(context).rooms(to)
         if context.isDaemon {
-            let live = await context.router.sessions().filter(\.isThere).map(\.id)
+            let live = try await context.router.knownSessions().filter(\.isThere).map(\.id)
             let left = try await context.router.sessionsToRejoin().map(\.id)
             let session = try SessionChoice.id(id, of: live + left.filter { !live.contains($0) })
             // One that was cut short is shown as well, but nobody plays it.

@@ -1,9 +1,11 @@
 import Foundation
+import RouteBackend
 import RouteModel
 
 /// Waits for what `--wait` names.
 struct SessionWaiter {
     let context: VerbContext
+    var clock: any HostClock = SystemHostClock()
 
     /// Returns once it is so in every session. Throws `timeout` when `--timeout` has passed, and the error of a session
     /// that failed before it was so.
@@ -11,29 +13,74 @@ struct SessionWaiter {
     /// Gives the sessions as they were last seen: how one has ended is in them.
     @discardableResult
     func wait(for condition: WaitCondition, in sessions: [SessionSnapshot]) async throws -> [SessionSnapshot] {
-        let router = context.router
-        return try await context.within("waiting for “\(condition.rawValue)”") {
-            var left = Dictionary(sessions.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-            var last = left
-            for await event in await router.events() {
-                switch event.body {
-                case .snapshot(_, let now):
-                    for id in Array(left.keys) {
-                        let current = now.first { $0.id == id }
-                        if let current { last[id] = current }
-                        try Self.take(current, id, &left, condition)
-                    }
-                case .session(let now):
-                    if left[now.id] != nil { last[now.id] = now }
-                    try Self.take(now, now.id, &left, condition)
-                default: continue
-                }
-                if left.isEmpty { return sessions.compactMap { last[$0.id] } }
+        try await context.within("waiting for “\(condition.rawValue)”") {
+            try await withThrowingTaskGroup(of: [SessionSnapshot]?.self) { group in
+                defer { group.cancelAll() }
+                group.addTask { try await follow(condition, sessions) }
+                if context.isDaemon { group.addTask { try await isGone(condition) } }
+                for try await last in group { if let last { return last } }
+                throw CancellationError()
             }
-            throw RouterError(
-                .daemonUnavailable, "the router ended while “\(condition.rawValue)” was waited for",
-                hint: "Run “router daemon status”", scope: .session)
         }
+    }
+
+    /// A daemon that was killed ends no stream of events: the next one may come.
+    private func isGone(_ condition: WaitCondition) async throws -> [SessionSnapshot]? {
+        var silent: Int64?
+        while (try? await clock.sleep(nanoseconds: Self.glance)) != nil {
+            do {
+                _ = try await context.router.knownSessions()
+                silent = nil
+            } catch let error as RouterError where error.code == .daemonUnavailable {
+                let since = silent ?? clock.now()
+                guard clock.now() - since < Self.patience else { throw Self.gone(condition) }
+                silent = since
+            } catch {
+                silent = nil
+            }
+        }
+        return nil
+    }
+
+    private static let glance: Int64 = 1_000_000_000
+    /// How long a daemon that is started again may take.
+    private static let patience: Int64 = 10_000_000_000
+
+    private static func gone(_ condition: WaitCondition) -> RouterError {
+        RouterError(
+            .daemonUnavailable, "the router ended while “\(condition.rawValue)” was waited for",
+            hint: "Run “router daemon status”", scope: .session)
+    }
+
+    private func follow(_ condition: WaitCondition, _ sessions: [SessionSnapshot]) async throws -> [SessionSnapshot] {
+        var left = Dictionary(sessions.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        var last = left
+        var isFirst = true
+        for await event in await context.router.events() {
+            switch event.body {
+            case .snapshot(_, let now):
+                for id in Array(left.keys) {
+                    let current = now.first { $0.id == id }
+                    if let current { last[id] = current }
+                    // It was there, and the daemon that knows nothing of it is another one.
+                    guard current != nil || isFirst else { throw Self.cutShort }
+                    try Self.take(current, id, &left, condition)
+                }
+                isFirst = false
+            case .session(let now):
+                if left[now.id] != nil { last[now.id] = now }
+                try Self.take(now, now.id, &left, condition)
+            default: continue
+            }
+            if left.isEmpty { return sessions.compactMap { last[$0.id] } }
+        }
+        throw Self.gone(condition)
+    }
+
+    private static var cutShort: RouterError {
+        RouterError(
+            .routeLost, "the session was cut short: the daemon has begun anew",
+            hint: "Run “router session list” to see what can be taken up", scope: .session)
     }
 
     private static func take(

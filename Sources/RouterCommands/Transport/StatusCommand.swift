@@ -30,7 +30,7 @@ struct StatusCommand: RouterVerb {
     func run(_ context: VerbContext) async throws -> Int32 {
         let sessions: [SessionSnapshot]
         if target.selectors.isEmpty {
-            sessions = await context.router.sessions().filter(\.isActive)
+            sessions = try await context.router.knownSessions().filter(\.isActive)
         } else {
             sessions = try await TargetFinder(context).sessions(target).map(\.session)
         }

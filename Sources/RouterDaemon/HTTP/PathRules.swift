@@ -8,7 +8,7 @@ import RouterAPI
 struct PathRules: Sendable {
     /// Without links.
     private let roots: [String]
-    /// Entries of a folder that are looked at for links out of it.
+    /// Entries of folders that are looked at for links out of them, in one request.
     private static let maximumEntries = 20_000
 
     /// A root that is not there allows nothing.
@@ -19,7 +19,15 @@ struct PathRules: Sendable {
     /// Throws `forbidden` and `mediaNotFound`.
     func allowed(_ words: [String], workingDirectory: String, for client: ServiceClient) throws -> [String] {
         guard case .network = client else { return words }
-        return try words.map { try allowed($0, workingDirectory: workingDirectory) }
+        var seen = 0
+        // A word that stands there often is looked at once.
+        var known: [String: String] = [:]
+        return try words.map { word in
+            if let path = known[word] { return path }
+            let path = try allowed(word, workingDirectory: workingDirectory, seen: &seen)
+            known[word] = path
+            return path
+        }
     }
 
     /// What lists of tracks may name for this client; nil: anything.
@@ -34,7 +42,9 @@ struct PathRules: Sendable {
         switch source {
         case .url(let url):
             guard Self.isWeb(url) else { throw Self.forbidden(url) }
-        case .file(let path): subtitles.source = .file(path: try allowed(path, workingDirectory: "/"))
+        case .file(let path):
+            var seen = 0
+            subtitles.source = .file(path: try allowed(path, workingDirectory: "/", seen: &seen))
         case .live(let input): throw Self.forbidden(input.label)
         }
         return subtitles
@@ -45,7 +55,8 @@ struct PathRules: Sendable {
         return lower.hasPrefix("http://") || lower.hasPrefix("https://")
     }
 
-    private func allowed(_ word: String, workingDirectory: String) throws -> String {
+    /// - Parameter seen: how many entries of folders the request has had looked at.
+    private func allowed(_ word: String, workingDirectory: String, seen: inout Int) throws -> String {
         if Self.isWeb(word) { return word }
         // Other schemes name inputs of this machine, and “-” is the daemon's own.
         guard word != "-", !word.contains("://"), !word.contains("\0") else { throw Self.forbidden(word) }
@@ -60,7 +71,7 @@ struct PathRules: Sendable {
                 .mediaNotFound, "there is no file “\(word)”", hint: "Check the name", scope: .item)
         }
         guard isInside(path) else { throw Self.forbidden(word) }
-        try refuseLinksOut(of: path, word)
+        try refuseLinksOut(of: path, word, &seen)
         return path
     }
 
@@ -68,18 +79,17 @@ struct PathRules: Sendable {
         roots.contains { path == $0 || path.hasPrefix($0 == "/" ? "/" : $0 + "/") }
     }
 
-    private func refuseLinksOut(of folder: String, _ word: String) throws {
+    private func refuseLinksOut(of folder: String, _ word: String, _ seen: inout Int) throws {
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue,
             let entries = FileManager.default.enumerator(atPath: folder)
         else { return }
-        var seen = 0
         for case let entry as String in entries {
             seen += 1
             guard seen <= Self.maximumEntries else {
                 throw RouterError(
-                    .forbidden, "the folder “\(word)” has more than \(Self.maximumEntries) entries",
-                    hint: "Name a smaller one", scope: .item)
+                    .forbidden, "there are more than \(Self.maximumEntries) entries up to “\(word)”",
+                    hint: "Name fewer or smaller folders", scope: .item)
             }
             var facts = stat()
             let path = folder + "/" + entry
