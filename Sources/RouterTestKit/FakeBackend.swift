@@ -211,7 +211,7 @@ public final class FakeRouteSession: RouteSession {
     private let buttons = AsyncStream.makeStream(of: RemoteCommand.self)
     private let closed = Mutex(false)
     private let endGate = Mutex<AsyncStream<Void>?>(nil)
-    private let loadGate = Mutex<AsyncStream<Void>?>(nil)
+    private let loadGate = Mutex<(gate: AsyncStream<Void>, error: RouterError?)?>(nil)
     private let commandGate = Mutex<AsyncStream<Void>?>(nil)
     private let upcomingGate = Mutex<AsyncStream<Void>?>(nil)
 
@@ -245,14 +245,16 @@ public final class FakeRouteSession: RouteSession {
 
     public func failLoads(with error: RouterError?) { loadError.withLock { $0 = error } }
 
-    /// The next load does not return until what this gives is finished.
-    public func holdsLoad() -> AsyncStream<Void>.Continuation {
+    /// The next load does not return until what this gives is finished, and fails then where an error is given.
+    public func holdsLoad(failing error: RouterError? = nil) -> AsyncStream<Void>.Continuation {
         let (gate, continuation) = AsyncStream.makeStream(of: Void.self)
-        holdsLoad(by: gate)
+        holdsLoad(by: gate, failing: error)
         return continuation
     }
 
-    func holdsLoad(by gate: AsyncStream<Void>?) { loadGate.withLock { $0 = gate } }
+    func holdsLoad(by gate: AsyncStream<Void>?, failing error: RouterError? = nil) {
+        loadGate.withLock { $0 = gate.map { ($0, error) } }
+    }
 
     /// Whether the connection is no more.
     public var isClosed: Bool { closed.withLock { $0 } || latest.value.connection == .failed }
@@ -382,8 +384,11 @@ public final class FakeRouteSession: RouteSession {
             defer { gate = nil }
             return gate
         }
-        if let gate { for await _ in gate {} }
         defer { if hasQueue { latest.update { $0.calls += 1 } } }
+        if let gate {
+            for await _ in gate.gate {}
+            if let error = gate.error { throw error }
+        }
         if let error = loadError.withLock({ $0 }) { throw error }
         let hasQueue = hasQueue
         latest.update {

@@ -43,6 +43,9 @@ struct MixedTroubleTests {
             #expect(await house.turn(seconds: 12, onceMore: false) { kitchen.asked.filter(Self.isLoad).count == 2 })
             _ = try await skip
             #expect(lounge.asked.filter(Self.isLoad).count == 2)
+            // By now the speakers are heard.
+            house.clock.advance(seconds: 3)
+            await othersHaveRun()
             gate.finish()
             let caughtUp = await eventually {
                 lounge.asked.contains {
@@ -50,6 +53,51 @@ struct MixedTroubleTests {
                 }
             }
             #expect(caughtUp, "\(lounge.asked)")
+        }
+    }
+
+    @Test("a load that another one has overtaken is nobody's failure, and the room plays what was asked for last")
+    func overtaken() async throws {
+        let house = House.kitchenAndLounge()
+        house.media.add("three", seconds: 10)
+        try await house.live { house in
+            _ = try await house.play(["one", "two", "three"], in: ["Kitchen", "Lounge"])
+            let lounge = try house.lounge()
+            let kitchen = try #require(house.airplay.session(named: "Kitchen"))
+            #expect(await house.turn(seconds: 3) { lounge.state.media == .playing })
+            let notices = await Notices(house.engine)
+            let gate = lounge.holdsLoad(failing: Self.notThere)
+            async let first = house.engine.perform(.next, session: nil, origin: .cli)
+            #expect(await house.turn(seconds: 12, onceMore: false) { kitchen.asked.filter(Self.isLoad).count == 2 })
+            _ = try await first
+            async let second = house.engine.perform(.next, session: nil, origin: .cli)
+            #expect(await eventually { house.media.feeds.count == 3 })
+            await othersHaveRun()
+            gate.finish()
+            _ = try await second
+            #expect(lounge.loadedTokens.count == 3 && lounge.state.loaded == lounge.loadedTokens[2])
+            #expect(await house.turn(seconds: 5) { lounge.state.media == .playing })
+            #expect(await notices.count { $0.message.contains("does not play") } == 0)
+        }
+    }
+
+    @Test("one that takes long over its first load is told it once, and catches up")
+    func slowToBegin() async throws {
+        try await House.kitchenAndLounge().live { house in
+            let gate = house.cast.holdsLoad(on: house.loungeEndpoint)
+            async let started = house.play(["one", "two"], in: ["Kitchen", "Lounge"])
+            #expect(await house.turn(seconds: 12) { await house.member("Kitchen")?.media == .playing })
+            _ = try await started
+            let lounge = try house.lounge()
+            await othersHaveRun()
+            house.clock.advance(seconds: 3)
+            await othersHaveRun()
+            #expect(lounge.asked.filter(Self.isLoad).count == 1)
+            gate.finish()
+            let caughtUp = await eventually {
+                lounge.asked.contains { if case .perform(.seek(_, resume: true)) = $0 { true } else { false } }
+            }
+            #expect(caughtUp && lounge.asked.filter(Self.isLoad).count == 1, "\(lounge.asked)")
         }
     }
 

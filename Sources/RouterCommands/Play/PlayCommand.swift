@@ -177,11 +177,11 @@ struct PlayCommand: RouterVerb {
     }
 
     func playOn(_ context: VerbContext) async throws -> Int32 {
-        let left = try await context.router.sessionsToRejoin()
-        if let targets = try await playing(context, left) {
+        if let targets = try await playing(context) {
             return try await CommandPerformer(context: context, name: "play").perform(
                 on: targets, { _ in [.play] }, sentence: { "Playing \($0.what) in \($0.place)" })
         }
+        let left = try await context.router.sessionsToRejoin()
         guard !left.isEmpty else {
             throw UsageError(
                 "nothing is paused or was cut short, and nothing was named to play",
@@ -207,10 +207,11 @@ struct PlayCommand: RouterVerb {
     }
 
     /// Nil where nothing plays, or what is meant was cut short while others play.
-    private func playing(_ context: VerbContext, _ left: [RejoinableSession]) async throws -> [SessionTarget]? {
+    private func playing(_ context: VerbContext) async throws -> [SessionTarget]? {
         guard try await context.router.knownSessions().contains(where: \.isActive) else { return nil }
         do { return try await TargetFinder(context).sessions(target) } catch let error as RouterError {
             guard error.code == .routeNotFound, !target.selectors.isEmpty,
+                let left = try? await context.router.sessionsToRejoin(),
                 let meant = try? await TargetFinder(context).sessions(target, of: left), !meant.isEmpty
             else { throw error }
             return nil

@@ -179,7 +179,7 @@ extension PlaybackSession {
         // Where there is a timeline it has the say, also while its rooms are lent to an announcement; otherwise the first
         // fetching room has.
         guard alivePush.isEmpty, !members.contains(where: { $0.push != nil && $0.phase == .held }),
-            index == alivePull.first, loaded.item == queue.current
+            index == alivePull.first, loaded.item == queue.current, members[index].readying == nil
         else { return }
         adopt(update, item: loaded.item)
     }

@@ -147,8 +147,10 @@ extension PlaybackSession {
         members[index].latest.stopReason = nil
         members[index].window = []
         let generation = members[index].generation
+        let number = members[index].loads
         do {
             try await move(index, session) { try await $0.load(media, timeline: timeline, autoplay: autoplay) }
+            guard members[index].loads == number else { return loadOvertaken(index, generation) }
             loadReturned(index, generation)
             guard !ended else { return }
             members[index].cutOff = false
@@ -160,9 +162,15 @@ extension PlaybackSession {
             settleSoon(index)
             await takeUp(index)
         } catch {
+            guard members[index].loads == number else { return loadOvertaken(index, generation) }
             loadReturned(index, generation)
             await loadFailed(index, RouterError(wrapping: error))
         }
+    }
+
+    /// Another load is under way by now, and what becomes of that counts.
+    private func loadOvertaken(_ index: Int, _ generation: Int) {
+        if members[index].generation == generation { members[index].calls += 1 }
     }
 
     /// What became of loads in these rooms: the first error where none has taken it, unless the item is waited for.
@@ -221,15 +229,12 @@ extension PlaybackSession {
             if members[index].isSettled != nil { members[index].isSettled = false }
             members[index].generation += 1
             let endpoint = session.descriptor.endpoint
+            members[index].isBeingOpened = true
             await session.end(.stop)
             await endpointFailed(index, endpoint, error)
-            // At the start, and where it joins, whoever loads it sees to that.
-            if started, members[index].phase == .opening, !members[index].joining, !comingIn.contains(index) {
-                jobs.add { [self] in
-                    await open(index)
-                    await joinIfLate(index)
-                }
-            }
+            members[index].isBeingOpened = false
+            // Before that, and where it joins, whoever loads it sees to it.
+            if started { tryNextEndpoint(index) }
             return
         }
         if members[index].joining {

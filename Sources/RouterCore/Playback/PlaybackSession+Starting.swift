@@ -91,8 +91,14 @@ extension PlaybackSession {
         // Another beginning has it readied anew.
         guard members[index].readying == number else { return }
         members[index].readying = nil
-        // Before the others have been told to begin, it is one of them.
-        if run?.number == number, runToldToPull == number { await catchUp(index) }
+        // Before the others have been told to begin, it is one of them. With the last speaker lost there is no run.
+        guard runToldToPull == number, run == nil || run?.number == number else { return }
+        if let timeline = run?.timeline,
+            timeline.hostNanoseconds + members[index].offsetNanoseconds > clock.now()
+        {
+            return playWithTimeline([index])
+        }
+        await catchUp(index)
     }
 
     private func hold(_ index: Int, at start: MediaTime) async {
@@ -224,12 +230,25 @@ extension PlaybackSession {
     func joinIfLate(_ index: Int) async {
         // The start holds the lane: whatever it has not loaded itself by its end is late.
         await serially {
-            guard started, !ended, members[index].phase == .open, !members[index].itemEnded else { return }
+            guard started, !ended, members[index].phase == .open, !members[index].itemEnded,
+                !members[index].loading
+            else { return }
             await load(index)
             await settled()
             await publish()
             fillWindows()
         }
+    }
+
+    /// A room whose first load failed after the others had begun.
+    func tryNextEndpoint(_ index: Int) {
+        jobs.add { [self] in await openNext(index) }
+    }
+
+    private func openNext(_ index: Int) async {
+        guard members[index].phase == .opening, !members[index].joining, !comingIn.contains(index) else { return }
+        await open(index)
+        await joinIfLate(index)
     }
 
     /// Rooms whose first load failed try their other endpoints, and join those that play.

@@ -348,6 +348,7 @@ extension PlaybackSession {
         let lent = (0..<joined.lowerBound).filter { members[$0].isLent }
         for index in lent { announcement?.cuts[index]?.finish() }
         await giveBackVolumes(of: lent)
+        guard !ended, !ending else { return }
         var old: [(any RouteSession, EndReason)] = []
         // One that is about to join joins them here.
         for index in 0..<joined.lowerBound where members[index].phase != .left && !comingIn.contains(index) {

@@ -207,6 +207,9 @@ actor PlaybackSession {
             firstStart = held
             if run != nil, let item = queue.item(queue.current) { run = try await makeRun(item, start: held) }
         }
+        if run == nil, !alivePush.isEmpty, let item = queue.item(queue.current) {
+            run = try await makeRun(item, start: firstStart)
+        }
         await keepNormalSpeed()
         // Devices that go on without us play from here on, whatever becomes of this process.
         await remember()
@@ -218,6 +221,7 @@ actor PlaybackSession {
         started = true
         mediaState = startsPaused ? .paused : .playing
         keepPlace()
+        for index in members.indices where members[index].phase == .opening { tryNextEndpoint(index) }
         // A room that opened while the others loaded.
         for index in members.indices
         where members[index].phase == .open && !members[index].itemEnded && !members[index].loading {
