@@ -190,7 +190,9 @@ struct QueueEditTests {
                     what: ["one", "two", "one", "three"], rooms: ["Lounge"],
                     descriptions: [known("one", "First"), known("four", "Nobody"), known("one", "Third")]))
             let items = session.queue.items
-            #expect(items.map(\.metadata.title).prefix(3) == ["First", nil, "Third"])
+            // The second may have been looked into by now.
+            #expect([items[0], items[2]].map(\.metadata.title) == ["First", "Third"])
+            #expect(items[1].metadata.title.map { $0 == "Title of two" } ?? true)
             #expect(items.map(\.context) == ["List", nil, "List", nil])
             let after = try await edit(
                 .describe([

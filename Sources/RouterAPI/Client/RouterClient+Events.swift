@@ -53,6 +53,8 @@ struct EventFollower: Sendable {
         var lastID: String?
         var sequence = 0
         var pause: Int
+        /// It has been told that the daemon is there again, and what it sent did not fit.
+        var isGreeted = false
     }
 
     /// Why a connection was given up, where that was the reader's choice.
@@ -77,6 +79,7 @@ struct EventFollower: Sendable {
                 return
             } catch GivenUp.needsSnapshot {
                 progress.lastID = nil
+                progress.isGreeted = connected
                 continue
             } catch let error as RouterError where error.code == .cancelled {
                 return
@@ -125,9 +128,10 @@ struct EventFollower: Sendable {
                     }
                     connected()
                     progress.pause = firstPause
-                    if reconnecting {
+                    if reconnecting, !progress.isGreeted {
                         _ = tell(event(.notice(Notice(.info, "reconnected to the daemon")), progress))
                     }
+                    progress.isGreeted = false
                 },
                 part: { bytes in
                     guard refusal == nil else {
