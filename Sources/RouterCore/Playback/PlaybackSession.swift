@@ -215,6 +215,7 @@ actor PlaybackSession {
         await remember()
         await beginFirst(at: firstStart)
         await passOverBrokenItems()
+        await settled()
         guard !ended, members.contains(where: { $0.phase == .playing || $0.phase == .finished }) else {
             throw startError()
         }
