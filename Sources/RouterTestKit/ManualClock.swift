@@ -66,4 +66,9 @@ public final class ManualClock: HostClock {
 
     /// The earliest instant that somebody waits for.
     public var nextDeadline: Int64? { state.withLock { $0.sleepers.values.map(\.deadline).min() } }
+
+    /// Whether somebody waits for this very instant, in nanoseconds.
+    public func isAwaited(_ instant: Int64) -> Bool {
+        state.withLock { $0.sleepers.values.contains { $0.deadline == instant } }
+    }
 }

@@ -125,7 +125,7 @@ struct DeviceCommandTests {
             #expect(await house.turn(seconds: 5) { !volumes(kitchen).isEmpty })
             #expect(volumes(kitchen) == [VolumeState(level: VolumePosition(0.7))])
             #expect(volumes(bath).isEmpty)
-            #expect(await house.session()?.members.first { $0.name == "Kitchen" }?.volume?.level.value == 0.7)
+            #expect(await eventually { await house.member("Kitchen")?.volume?.level.value == 0.7 })
             kitchen.presses(.stepVolume(-0.1, room: nil))
             kitchen.presses(.stepVolume(-0.1, room: nil))
             #expect(await house.turn(seconds: 5) { volumes(kitchen).count == 2 })

@@ -206,6 +206,9 @@ struct InStepTests {
             let den = try #require(house.cast.session(named: "Den"))
             for room in [lounge, den] { room.reports(position: .zero) }
             #expect(await eventually { await house.session()?.media == .playing })
+            for room in ["Lounge", "Den"] {
+                #expect(await eventually { await house.member(room)?.media == .playing })
+            }
             house.clock.advance(seconds: 5)
             try await body(house, lounge, den)
         }
@@ -339,11 +342,13 @@ struct InStepTests {
                 $0.media = .buffering
                 $0.position = ReportedPosition(time: MediaTime(seconds: 200), instant: now, rate: 0)
             }
-            #expect(await eventually { await house.member("Den")?.media == .buffering })
+            #expect(
+                await house.turn(seconds: 4) {
+                    lounge.asked.contains(.perform(.seek(to: MediaTime(seconds: 200), resume: false)))
+                })
             await turns(house, seconds: 1)
             #expect(lounge.state.media == .paused)
             #expect(await house.session()?.media == .paused)
-            #expect(lounge.asked.contains(.perform(.seek(to: MediaTime(seconds: 200), resume: false))))
         }
     }
 

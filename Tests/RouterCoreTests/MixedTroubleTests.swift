@@ -18,6 +18,7 @@ struct MixedTroubleTests {
             let request = PlayRequest(what: ["one"], rooms: ["Lounge", "Den"], volume: VolumePosition(0.1))
             async let started = house.engine.play(request)
             #expect(await eventually { house.cast.session(named: "Lounge")?.state.media == .playing })
+            #expect(await eventually { house.cast.session(named: "Den")?.asked.contains(where: Self.isLoad) == true })
             for name in ["Lounge", "Den"] {
                 let asked = try #require(house.cast.session(named: name)).asked
                 let load = try #require(asked.firstIndex(where: Self.isLoad))

@@ -95,8 +95,9 @@ struct PlaybackTests {
                     await house.session()?.members.first { $0.name == "Lounge" }?.connection == .suspended
                 })
             let now = try #require(await house.session())
-            #expect(now.members.first { $0.name == "Kitchen" }?.media == .playing)
+            #expect(now.members.first { $0.name == "Kitchen" }?.connection == .connected)
             #expect(now.connection == .connected)
+            #expect(await house.turn(seconds: 5) { await house.member("Kitchen")?.media == .playing })
             house.airplay.session(named: "Kitchen")?.reachesEnd()
             #expect(await eventually { await house.session()?.connection == .ended })
             #expect(await house.session()?.stopReason == .finished)

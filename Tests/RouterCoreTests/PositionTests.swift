@@ -83,9 +83,8 @@ struct PositionTests {
             #expect(snapshot.anchor?.item == items[1].id)
             #expect(snapshot.anchor?.time == .zero && snapshot.position == .zero)
             // And so it is written.
-            house.clock.advance(nanoseconds: saveDelayNanoseconds)
             #expect(
-                await eventually {
+                await house.turn(seconds: MediaTime(nanoseconds: saveDelayNanoseconds).seconds + 1) {
                     let record = await house.store.sessionsToRejoin().first
                     return record?.item == items[1].id && record?.position == .zero
                 })

@@ -103,8 +103,11 @@ struct QueueEditTests {
             #expect(await house.turn(seconds: 3, onceMore: false) { lounge.loadedTokens.count == 2 } == false)
             #expect(await house.turn(seconds: 3) { lounge.loadedTokens.count == 2 })
             #expect(await eventually { await house.session()?.queue.current == items[1].id })
-            let plays = try await house.engine.history(limit: 10)
-            #expect(plays.last?.reason == .finished && plays.last?.furthest.seconds == 4)
+            let isWritten = try await eventually {
+                let plays = try await house.engine.history(limit: 10)
+                return plays.last?.reason == .finished && plays.last?.furthest.seconds == 4
+            }
+            #expect(isWritten)
         }
         try await House.kitchenAndLounge().live { house in
             let items = try await house.play(["one", "two"], in: ["Kitchen"]).queue.items
