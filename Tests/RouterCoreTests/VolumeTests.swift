@@ -263,11 +263,14 @@ struct VolumeTests {
             for step in 1...50 {
                 #expect(await eventually { house.clock.isAwaited(begun + Int64(step) * 2_000_000_000) })
                 house.clock.advance(seconds: 2)
-                #expect(await eventually { Self.levels(kitchen).count == step })
+                #expect(await eventually { Self.levels(kitchen).count == step }, "\(Self.levels(kitchen))")
+                // What the device says of it is not to come two seconds late, as a hand at its knob would.
+                await othersHaveRun()
             }
             #expect(close(Self.levels(kitchen)[24], 0.25))
             #expect(Self.levels(kitchen).last == 0)
-            #expect(Self.levels(try device("Bath", house)).last == 0)
+            let bath = try device("Bath", house)
+            #expect(await eventually { Self.levels(bath).last == 0 })
             #expect(await eventually { await house.session()?.volume?.level.value == 0 })
             // The trims are still there.
             try await command(.setVolume(VolumePosition(0.5), room: nil), house)
