@@ -24,6 +24,7 @@ public final class FakeProvider: RouteProvider {
         var credentials: [DeviceCredentials?] = []
         var exclusive = false
         var overlaps = 0
+        var underWay: [EndpointID: Int] = [:]
     }
 
     private let state = Mutex(State())
@@ -96,7 +97,7 @@ public final class FakeProvider: RouteProvider {
     /// The devices take one connection at a time, and say that they are busy to a second one.
     public func isExclusive() { state.withLock { $0.exclusive = true } }
 
-    /// How often a session was opened on a device where another one had not ended yet.
+    /// How often a session was opened, or was to be, on a device where another one was being opened or had not ended yet.
     public var overlaps: Int { state.withLock { $0.overlaps } }
 
     /// The device takes connections again.
@@ -165,13 +166,20 @@ public final class FakeProvider: RouteProvider {
     public func open(_ endpoint: Endpoint, options: OpenOptions) async throws -> any RouteSession {
         state.withLock { $0.opened.append((endpoint, options.rejoin)) }
         state.withLock { $0.credentials.append(options.credentials) }
+        let isOther = sessions.contains { $0.descriptor.endpoint.id == endpoint.id && !$0.isClosed }
+        state.withLock {
+            if isOther || $0.underWay[endpoint.id, default: 0] > 0 { $0.overlaps += 1 }
+            $0.underWay[endpoint.id, default: 0] += 1
+        }
+        defer { state.withLock { $0.underWay[endpoint.id, default: 0] -= 1 } }
         if let gate = state.withLock({ $0.gates.removeValue(forKey: endpoint.id) }) { for await _ in gate {} }
+        // What is given up takes its time to go.
+        if Task.isCancelled { await othersHaveRun() }
         if let refusal = state.withLock({ $0.refusals[endpoint.id] }) { throw refusal }
         let isTaken = sessions.contains { $0.descriptor.endpoint.id == endpoint.id && !$0.isClosed }
         if isTaken, state.withLock({ $0.exclusive }) {
             throw RouterError(.routeBusy, "\(endpoint.name) has another sender", scope: .route)
         }
-        if isTaken { state.withLock { $0.overlaps += 1 } }
         let kept = options.rejoin == nil ? nil : state.withLock { $0.kept.removeValue(forKey: endpoint.id) }
         let session = FakeRouteSession(
             endpoint: endpoint, delivery: delivery, clock: clock, joining: kept, stores: state.withLock { $0.stores },

@@ -96,6 +96,24 @@ struct TakeoverTests {
         }
     }
 
+    @Test("who presses play again while the room is still being connected to does not have it connected to twice")
+    func playsAgain() async throws {
+        try await Self.house().live { house in
+            let kitchen = house.airplay.endpoint(named: "Kitchen", host: "10.0.0.1")
+            for round in 1...20 {
+                let gate = house.airplay.holdsOpening(of: kitchen)
+                defer { gate.finish() }
+                let count = house.airplay.opened.count
+                let first = Doing { try await house.play(["one"], in: ["Kitchen"]) }
+                #expect(await eventually { house.airplay.opened.count == count + 1 })
+                _ = try await house.play(["two"], in: ["Kitchen"])
+                #expect(await first.code() == .cancelled)
+                #expect(house.airplay.overlaps == 0, "\(round)")
+                #expect(house.airplay.sessions.count { !$0.isClosed } == 1)
+            }
+        }
+    }
+
     @Test("two people who press play in one room at the same moment: the room is never had by both")
     func twoPlays() async throws {
         try await Self.house().live { house in

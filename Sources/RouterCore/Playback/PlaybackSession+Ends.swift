@@ -68,4 +68,14 @@ extension PlaybackSession {
                     protocol: (member.session?.descriptor.endpoint ?? member.endpoint)?.protocol)
             })
     }
+
+    // MARK: Making room
+
+    /// Another session takes over these routes; the rooms that it does not take are stopped. They are free when this
+    /// returns, also where an end was under way.
+    func giveWay(to routes: Set<RouteID>) async {
+        await giveUp(to: routes)
+        await itsEnd()
+        await opensAreOver()
+    }
 }

@@ -232,7 +232,7 @@ extension PlaybackSession {
             members[index].isBeingOpened = true
             await session.end(.stop)
             await endpointFailed(index, endpoint, error)
-            members[index].isBeingOpened = false
+            noLongerOpens(index)
             // Before that, and where it joins, whoever loads it sees to it.
             if started { tryNextEndpoint(index) }
             return

@@ -240,6 +240,30 @@ extension PlaybackSession {
         }
     }
 
+    func noLongerOpens(_ index: Int) {
+        members[index].isBeingOpened = false
+        guard !members.contains(where: { $0.isBeingOpened }) else { return }
+        for waiting in awaitingOpens { waiting.finish() }
+        awaitingOpens = []
+    }
+
+    /// Returns once no connection is being made any more: a device takes one at a time, and one that was begun for what
+    /// has ended may yet come about. Waits no longer than a device is worth waiting for that does not answer at all.
+    func opensAreOver() async {
+        guard members.contains(where: { $0.isBeingOpened }) else { return }
+        let (over, continuation) = AsyncStream.makeStream(of: Void.self)
+        awaitingOpens.append(continuation)
+        let clock = clock
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await _ in over {} }
+            group.addTask { try? await clock.sleep(nanoseconds: Self.openingEndNanoseconds) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private static let openingEndNanoseconds: Int64 = 3_000_000_000
+
     /// A room whose first load failed after the others had begun.
     func tryNextEndpoint(_ index: Int) {
         jobs.add { [self] in await openNext(index) }

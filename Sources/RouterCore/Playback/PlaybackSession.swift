@@ -51,6 +51,8 @@ actor PlaybackSession {
     /// `finish` is through: the devices are free.
     private(set) var isOver = false
     private var awaitingEnd: [CheckedContinuation<Void, Never>] = []
+    /// Who waits until no connection is being made any more.
+    var awaitingOpens: [AsyncStream<Void>.Continuation] = []
     /// Rooms that `join` is about to bring in.
     var comingIn: Set<Int> = []
     /// Items whose tags were looked into before their turn, and whether some are just now.
@@ -329,7 +331,7 @@ actor PlaybackSession {
     func open(_ index: Int, makingRoom: (@Sendable () async -> Void)? = nil) async {
         guard !members[index].isBeingOpened else { return }
         members[index].isBeingOpened = true
-        defer { members[index].isBeingOpened = false }
+        defer { noLongerOpens(index) }
         var makingRoom = makingRoom
         while !members[index].candidates.isEmpty, !ended {
             let candidate = members[index].candidates.removeFirst()
@@ -498,13 +500,6 @@ actor PlaybackSession {
         await end(reason == .replaced ? .replaced : .cancelled, leaving: reason == .leave) { _ in
             reason == .replaced ? .stop : reason
         }
-    }
-
-    /// Another session takes over these routes; the rooms that it does not take are stopped. They are free when this
-    /// returns, also where an end was under way.
-    func giveWay(to routes: Set<RouteID>) async {
-        await giveUp(to: routes)
-        await itsEnd()
     }
 
     func giveUp(to routes: Set<RouteID>) async {
