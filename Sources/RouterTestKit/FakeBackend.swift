@@ -97,7 +97,8 @@ public final class FakeProvider: RouteProvider {
     /// The devices take one connection at a time, and say that they are busy to a second one.
     public func isExclusive() { state.withLock { $0.exclusive = true } }
 
-    /// How often a session was opened, or was to be, on a device where another one was being opened or had not ended yet.
+    /// How often a device was to be opened while it was being opened already, or was opened while another session there
+    /// had not ended yet. One that says that it is busy keeps the other out.
     public var overlaps: Int { state.withLock { $0.overlaps } }
 
     /// The device takes connections again.
@@ -168,7 +169,7 @@ public final class FakeProvider: RouteProvider {
         state.withLock { $0.credentials.append(options.credentials) }
         let isOther = sessions.contains { $0.descriptor.endpoint.id == endpoint.id && !$0.isClosed }
         state.withLock {
-            if isOther || $0.underWay[endpoint.id, default: 0] > 0 { $0.overlaps += 1 }
+            if $0.underWay[endpoint.id, default: 0] > 0 { $0.overlaps += 1 }
             $0.underWay[endpoint.id, default: 0] += 1
         }
         defer { state.withLock { $0.underWay[endpoint.id, default: 0] -= 1 } }
@@ -180,6 +181,7 @@ public final class FakeProvider: RouteProvider {
         if isTaken, state.withLock({ $0.exclusive }) {
             throw RouterError(.routeBusy, "\(endpoint.name) has another sender", scope: .route)
         }
+        if isOther || isTaken { state.withLock { $0.overlaps += 1 } }
         let kept = options.rejoin == nil ? nil : state.withLock { $0.kept.removeValue(forKey: endpoint.id) }
         let session = FakeRouteSession(
             endpoint: endpoint, delivery: delivery, clock: clock, joining: kept, stores: state.withLock { $0.stores },
