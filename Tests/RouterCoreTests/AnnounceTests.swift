@@ -63,7 +63,13 @@ struct AnnounceTests {
     @Test("R4 what plays is interrupted and goes on exactly there, at its own volume, with its queue")
     func resumes() async throws {
         try await Self.house().live { house in
-            let before = try await house.play(["one", "two"], in: ["Kitchen"])
+            _ = try await house.play(["one", "two"], in: ["Kitchen"])
+            // What the second one is called is found out meanwhile.
+            #expect(
+                await eventually {
+                    await house.session()?.queue.items.allSatisfy { $0.metadata.duration != nil } ?? false
+                })
+            let before = try #require(await house.session())
             await seconds(100, house)
             let report = try await announce(house, in: ["Kitchen"], volume: 0.8, heardBy: ["Kitchen"]) {
                 let kitchen = try device("Kitchen", house)
