@@ -64,7 +64,9 @@ struct GroupCommandTests {
     func fades() async throws {
         try await Self.live { house in
             try await Self.send([.fade(to: VolumePosition(0.4), over: MediaTime(seconds: 4), room: "Down")], house)
-            #expect(await house.turn(seconds: 20) { await Self.levels(house) == [40, 20, 50] })
+            let isThere = await house.turn(seconds: 20) { await Self.levels(house) == [40, 20, 50] }
+            let levels = await Self.levels(house)
+            #expect(isThere, "\(levels)")
         }
     }
 
