@@ -29,6 +29,8 @@ struct GroupCommandTests {
 
     private static func send(_ commands: [RemoteCommand], _ house: House) async throws {
         for command in commands {
+            // What the devices have to say of the one before is heard first.
+            await othersHaveRun()
             // One volume after another is not the last of a drag.
             house.clock.advance(seconds: 1)
             let outcome = try await house.engine.perform(command, session: nil, origin: .cli).outcome
@@ -64,7 +66,8 @@ struct GroupCommandTests {
     func fades() async throws {
         try await Self.live { house in
             try await Self.send([.fade(to: VolumePosition(0.4), over: MediaTime(seconds: 4), room: "Down")], house)
-            let isThere = await house.turn(seconds: 20) { await Self.levels(house) == [40, 20, 50] }
+            // In small steps: what a device says later than half a second after it was told is somebody's hand there.
+            let isThere = await house.turn(seconds: 6, step: 0.1) { await Self.levels(house) == [40, 20, 50] }
             let levels = await Self.levels(house)
             #expect(isThere, "\(levels)")
         }

@@ -83,20 +83,21 @@ struct House {
 
     /// Turns the clock in steps until the condition holds; so that whoever sleeps meanwhile gets its turn.
     func turn(
-        seconds: Double, onceMore: Bool = true, until condition: @escaping @Sendable () async -> Bool
+        seconds: Double, step: Double = 0.5, onceMore: Bool = true,
+        until condition: @escaping @Sendable () async -> Bool
     ) async -> Bool {
         var left = seconds
         while left > 0 {
             if await eventually(within: .milliseconds(20), { await condition() }) { return true }
-            clock.advance(seconds: min(0.5, left))
-            left -= 0.5
+            clock.advance(seconds: min(step, left))
+            left -= step
         }
         // What a busy machine was late to begin waiting with has its time once more.
         left = onceMore ? seconds : 0
         while left > 0 {
             if await eventually(within: .milliseconds(200), { await condition() }) { return true }
-            clock.advance(seconds: min(0.5, left))
-            left -= 0.5
+            clock.advance(seconds: min(step, left))
+            left -= step
         }
         return await eventually { await condition() }
     }
