@@ -138,6 +138,16 @@ struct MixedTroubleTests {
                 #expect(await eventually { await house.member("Bath")?.connection == .failed })
             }
             try await fails()
+            // Trying in vain, it says why now.
+            let bath = house.speaker("Bath")
+            house.airplay.refuse(bath, with: RouterError(.routeUnreachable, "off", scope: .route))
+            await #expect(throws: RouterError.self) {
+                _ = try await house.engine.join(session: nil, rooms: ["Bath"])
+            }
+            #expect(await house.session()?.members.map(\.name).sorted() == ["Bath", "Kitchen"])
+            #expect(await house.member("Bath")?.connection == .failed)
+            #expect(await house.member("Bath")?.error?.code == .routeUnreachable)
+            house.airplay.accept(bath)
             let session = try await house.engine.join(session: nil, rooms: ["Bath"])
             #expect(await eventually { await house.member("Bath")?.media == .playing })
             try await fails()

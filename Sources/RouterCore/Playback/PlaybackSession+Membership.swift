@@ -7,7 +7,8 @@ extension PlaybackSession {
     func joinable() throws -> TransferSource { try transferSource() }
 
     /// Opens these rooms and has them play what the others play, from the frame on that is heard by then. Rooms that fail
-    /// say so in their members; throws the first one's error where all do, and then none of them is part of the session.
+    /// say so in their members; throws the first one's error where all do, and then none of them is part of the session but
+    /// those that had failed in it before.
     ///
     /// - Parameters:
     ///   - orNone: throws also where one of them cannot be connected to.
@@ -16,6 +17,7 @@ extension PlaybackSession {
     func join(
         _ wanted: [Member], orNone: Bool = false, taking: @escaping @Sendable (Set<RouteID>) async -> Void
     ) async throws {
+        let failed = Set(members.filter { $0.phase == .failed }.map(\.route))
         await forgetOver(on: Set(wanted.map(\.route)))
         let first = members.count
         let joined = first..<(first + wanted.count)
@@ -31,14 +33,14 @@ extension PlaybackSession {
             }
         }
         let connected = joined.filter { members[$0].phase == .open }
-        if orNone, connected.count < joined.count { throw await refused(joined) }
+        if orNone, connected.count < joined.count { throw await refused(joined, before: failed) }
         await taking(Set(connected.map { members[$0].route }))
         try await serially {
             // A process that is killed before they all play has them join once more.
             await remember()
             if !ended, !ending { await bringIn(joined) }
             let isIn = joined.contains { members[$0].phase == .playing || members[$0].phase == .finished }
-            guard isIn, !ended else { throw await refused(joined) }
+            guard isIn, !ended else { throw await refused(joined, before: failed) }
             await publish()
             await remember()
             fillWindows()
@@ -99,11 +101,14 @@ extension PlaybackSession {
         keepPlace()
     }
 
-    /// Why none of these rooms came in; they are forgotten.
-    private func refused(_ joined: Range<Int>) async -> RouterError {
+    /// Why none of these rooms came in; they are forgotten, but for those that had failed before and have once more.
+    private func refused(_ joined: Range<Int>, before failed: Set<RouteID>) async -> RouterError {
         let errors = joined.compactMap { members[$0].error }
         let sessions = joined.compactMap { members[$0].session }
-        for index in joined { leave(index) }
+        for index in joined {
+            leave(index)
+            if failed.contains(members[index].route), members[index].error != nil { members[index].phase = .failed }
+        }
         await withDiscardingTaskGroup { group in
             for session in sessions { group.addTask { await session.end(.stop) } }
         }
