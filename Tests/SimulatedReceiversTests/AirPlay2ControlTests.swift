@@ -80,29 +80,73 @@ struct AirPlay2ControlTests {
         mutating func take(_ bytes: [UInt8]) throws -> [UInt8] { bytes + bytes }
     }
 
+    /// Numbers what it says.
+    struct Counter: SimulatedDataSpeaker {
+        var count = 0
+
+        mutating func take(_ bytes: [UInt8]) throws -> [UInt8] { next() }
+
+        mutating func next() -> [UInt8] {
+            defer { count += 1 }
+            return Array("POST /\(count) RTSP/1.0\r\n\r\n".utf8)
+        }
+    }
+
+    private static let dataStreamRequest = PropertyList.dictionary([
+        "streams": .array([
+            .dictionary([
+                "type": .integer(130), "controlType": .integer(2), "channelID": .string("C"), "seed": .integer(-7),
+                "wantsDedicatedSocket": .bool(true),
+            ])
+        ])
+    ])
+
+    private static let remoteSetup = PropertyList.dictionary([
+        "timingProtocol": .string("None"), "isRemoteControlOnly": .bool(true), "sessionUUID": .string("S"),
+    ])
+
+    @Test("A10 what goes out on a data stream at the same time keeps its order, without which it could not be opened")
+    func dataStreamOrder() async throws {
+        var configuration = SimulatedAirPlay2Configuration(
+            port: 0, timing: [.ntp], pairing: PairingServerPolicy(code: nil, admitsStrangers: true))
+        configuration.dataSpeaker = Counter()
+        let receiver = SimulatedAirPlay2Receiver(configuration)
+        let port = try await receiver.start()
+        try await sending(to: port) { sender in
+            #expect(try await sender.tell("SETUP", Self.remoteSetup).0 == 200)
+            #expect(try await sender.ask("RECORD").status == 200)
+            let answer = try await sender.tell("SETUP", Self.dataStreamRequest)
+            let dataPort = try #require(answer.1?["streams"]?.array?.first?["dataPort"]?.port)
+            let socket = try await AirPlay2TestSocket(port: dataPort)
+            try await socket.send([0])
+            #expect(try await socket.request().uri == "/0")
+            await withDiscardingTaskGroup { group in
+                for _ in 0..<300 { group.addTask { await receiver.change(Counter.self) { $0.next() } } }
+            }
+            for number in 1...300 {
+                let uri = try await socket.request().uri
+                guard uri == "/\(number)" else {
+                    Issue.record("\(uri) came in place of /\(number)")
+                    break
+                }
+            }
+            await socket.close()
+        }
+        await receiver.stop()
+    }
+
     @Test("A10 a data stream leads to what the receiver has at its end; without that it is refused")
     func dataStream() async throws {
         var configuration = SimulatedAirPlay2Configuration(
             port: 0, timing: [.ntp], pairing: PairingServerPolicy(code: nil, admitsStrangers: true))
-        let stream = PropertyList.dictionary([
-            "streams": .array([
-                .dictionary([
-                    "type": .integer(130), "controlType": .integer(2), "channelID": .string("C"), "seed": .integer(-7),
-                    "wantsDedicatedSocket": .bool(true),
-                ])
-            ])
-        ])
-        let remote = PropertyList.dictionary([
-            "timingProtocol": .string("None"), "isRemoteControlOnly": .bool(true), "sessionUUID": .string("S"),
-        ])
         for speaker in [nil, Echo()] {
             configuration.dataSpeaker = speaker
             let receiver = SimulatedAirPlay2Receiver(configuration)
             let port = try await receiver.start()
             try await sending(to: port) { sender in
-                #expect(try await sender.tell("SETUP", remote).0 == 200)
+                #expect(try await sender.tell("SETUP", Self.remoteSetup).0 == 200)
                 #expect(try await sender.ask("RECORD").status == 200)
-                let answer = try await sender.tell("SETUP", stream)
+                let answer = try await sender.tell("SETUP", Self.dataStreamRequest)
                 guard speaker != nil else {
                     #expect(answer.0 == 415)
                     return

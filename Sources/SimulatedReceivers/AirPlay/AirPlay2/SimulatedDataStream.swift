@@ -14,7 +14,7 @@ actor SimulatedDataStream {
     private let keys: ChannelKeys?
     private var speaker: any SimulatedDataSpeaker
     private var bytes = EncryptedByteStream(.accessory)
-    private var outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>?
+    private var outbound: (any Channel)?
     /// Which connection counts: the last one.
     private var current = 0
 
@@ -37,15 +37,11 @@ actor SimulatedDataStream {
         current += 1
         let mine = current
         bytes = EncryptedByteStream(.accessory, keys: keys)
-        try? await client.executeThenClose { inbound, outbound in
-            self.use(outbound, mine)
+        outbound = client.channel
+        try? await client.executeThenClose { inbound, _ in
             for try await chunk in inbound { try await self.took(chunk, mine) }
         }
         if mine == current { outbound = nil }
-    }
-
-    private func use(_ writer: NIOAsyncChannelOutboundWriter<ByteBuffer>, _ connection: Int) {
-        if connection == current { outbound = writer }
     }
 
     private func took(_ chunk: ByteBuffer, _ connection: Int) async throws {
@@ -57,10 +53,11 @@ actor SimulatedDataStream {
         try await write(try speaker.take(plain))
     }
 
-    /// All that goes out goes through here, so that frames are sent in the order in which they were counted.
+    /// All that goes out goes through here. It is with the channel before anything else is sealed: a frame that overtook
+    /// another could not be opened.
     private func write(_ plain: [UInt8]) async throws {
         guard !plain.isEmpty, let outbound else { return }
-        try await outbound.write(ByteBuffer(bytes: bytes.seal(plain)))
+        try await outbound.writeAndFlush(ByteBuffer(bytes: bytes.seal(plain))).get()
     }
 
     /// Something happens to the speaker; what it says of it goes out where the sender is connected.

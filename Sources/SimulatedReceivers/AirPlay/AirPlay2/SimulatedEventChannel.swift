@@ -15,7 +15,7 @@ actor SimulatedEventChannel {
     private let keys: ChannelKeys?
     private let host: String
     private let tell: @Sendable (News) async -> Void
-    private var outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>?
+    private var outbound: (any Channel)?
     /// Of the connection that counts.
     private var stream = EncryptedByteStream(.accessory)
     private var number = 0
@@ -58,18 +58,14 @@ actor SimulatedEventChannel {
         stream = EncryptedByteStream(.accessory, keys: keys)
         asked = []
         await tell(.connected)
-        try? await client.executeThenClose { inbound, outbound in
-            self.use(outbound, mine)
+        outbound = client.channel
+        try? await client.executeThenClose { inbound, _ in
             for try await chunk in inbound {
                 for response in try self.read(chunk, mine) { await self.took(response, mine) }
             }
         }
         if mine == current { outbound = nil }
         await tell(.disconnected)
-    }
-
-    private func use(_ writer: NIOAsyncChannelOutboundWriter<ByteBuffer>, _ connection: Int) {
-        if connection == current { outbound = writer }
     }
 
     /// The answers that are whole by now.
@@ -101,9 +97,9 @@ actor SimulatedEventChannel {
         var request = RTSPRequest(method: "POST", uri: "/command", body: list.encoded())
         request.headers["CSeq"] = String(number)
         request.headers["Content-Type"] = AirPlay2ServerMachine.listType
-        let sealed = stream.seal(request.encoded())
         do {
-            try await outbound.write(ByteBuffer(bytes: sealed))
+            // It is with the channel before anything else is sealed: one that overtook another could not be opened.
+            try await outbound.writeAndFlush(ByteBuffer(bytes: stream.seal(request.encoded()))).get()
             return true
         } catch {
             return false
