@@ -272,6 +272,27 @@ struct WindowTests {
         }
     }
 
+    @Test("what a device is to hold is written before it does: a kill in between leaves all of an edit, or nothing")
+    func writtenFirst() async throws {
+        try await House.twoWithQueues().live { house in
+            let id = try await house.play(["one"], in: ["Lounge"]).id
+            let lounge = try house.lounge()
+            for count in 2...4 {
+                let answer = lounge.holdsUpcoming()
+                let asked = lounge.asked.count
+                let added = count == 2 ? ["two", "three", "four"] : ["five"]
+                let edit = QueueEdit.playNext(added)
+                let ids = try await house.engine.edit(edit, session: id, ifVersion: nil, workingDirectory: "/").items
+                    .map(\.id)
+                // No time goes by.
+                #expect(await eventually { lounge.asked.count > asked })
+                #expect(try await house.store.queue(session: id)?.items.map(\.id) == ids)
+                answer.finish()
+                #expect(await house.holds(2, in: lounge))
+            }
+        }
+    }
+
     @Test("C14 C12 C15 rate, tracks and ads: asked of the device where it can, refused in words where not")
     func features() async throws {
         try await House.twoWithQueues().live { house in

@@ -52,6 +52,9 @@ extension PlaybackSession {
                 continue
             }
             let tokens = media.map(\.token)
+            // What the device holds is in the queue also for who takes it up after this process was killed: all of it, or,
+            // where the device has none of it yet, nothing.
+            if tokens != members[index].window { await rememberUnsaved() }
             guard members[index].loaded?.token == loaded.token, members[index].generation == generation else {
                 members[index].fillAgain = members[index].generation == generation
                 continue

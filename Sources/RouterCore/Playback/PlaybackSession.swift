@@ -423,8 +423,13 @@ actor PlaybackSession {
         let clock = clock
         jobs.add { [self] in
             guard (try? await clock.sleep(nanoseconds: saveDelayNanoseconds)) != nil else { return }
-            await remember()
+            await rememberUnsaved()
         }
+    }
+
+    /// What is to be written soon is written now.
+    func rememberUnsaved() async {
+        if unsaved { await remember() }
     }
 
     func remember() async {
