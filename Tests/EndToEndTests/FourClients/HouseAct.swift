@@ -82,8 +82,8 @@ enum HouseAnswer: Sendable, CustomStringConvertible {
     /// What the model lets a command that is right in itself end with, where others act at the same time: what it was to be
     /// done to has gone, or somebody else's command stands.
     static let allowedTogether: Set<String> = [
-        "routeNotFound", "mediaNotFound", "noSuchContent", "noActionableItem", "superseded", "commandSuperseded",
-        "queueConflict", "unavailable", "cancelled", "partial", "routeBusy",
+        "routeNotFound", "deviceNotFound", "mediaNotFound", "noSuchContent", "noActionableItem", "superseded",
+        "commandSuperseded", "queueConflict", "unavailable", "cancelled", "partial", "routeBusy",
     ]
     /// And where nobody else acts: an item may have ended by itself since the queue was looked at.
     static let allowedAlone: Set<String> = ["noSuchContent", "noActionableItem", "unavailable", "queueConflict"]
