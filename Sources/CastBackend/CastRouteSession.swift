@@ -21,6 +21,8 @@ actor CastRouteSession: RouteSession {
     var silences = 0
     let images: any ImageChoosing
     private(set) var ending = false
+    /// The media session that the last load was to take the place of, where that was ours.
+    private var displaced: Int?
     /// Whether the session that a rejoin token names was joined.
     private let rejoined: Bool
     /// Calls of `load` and `setUpcoming` that have returned.
@@ -97,6 +99,7 @@ actor CastRouteSession: RouteSession {
         try await ensureApp()
         tokens.add(item)
         lastQuestion = nil
+        displaced = loaded?.mediaSessionID ?? displaced
         loaded = CastLoaded(token: item.token, url: item.url, before: state.media.currentID)
         publish()
         do {
@@ -298,12 +301,17 @@ actor CastRouteSession: RouteSession {
         }
         ending = true
         take(await session.current)
-        let stops = reason == .stop || reason == .transfer
-        let foreign = state.media.current.map { !$0.hasEnded && $0.mediaSessionID != loaded?.mediaSessionID } ?? false
+        // Where another session of ours takes over, nothing goes on either: it may be ended before it comes to play.
+        let stops = reason == .stop || reason == .transfer || reason == .replaced
+        // A load that has no answer yet has nothing that could be stopped but the app.
+        let isAwaited = loaded.map { $0.mediaSessionID == nil && $0.failure == nil } ?? false
+        let ours = [loaded?.mediaSessionID, displaced]
+        let foreign = state.media.current.map { !$0.hasEnded && !ours.contains($0.mediaSessionID) } ?? false
         // An app of ours is stopped, and what plays in it ends too; but not when somebody else plays in it by now.
         // So it is when the route is given up, as after a load that failed: where the connection is gone too, nothing
-        // is asked.
-        let stopApp = (stops || reason == .lost) && ownsApp && !foreign
+        // is asked. Who takes over goes on in the app.
+        let isOver = (stops && reason != .replaced) || reason == .lost
+        let stopApp = ((isOver && ownsApp) || (stops && isAwaited)) && !foreign
         if stops, !stopApp, let id = loaded?.mediaSessionID, let status = state.media[id], !status.hasEnded {
             _ = await session.media(.stop(mediaSessionID: id)).result()
         }

@@ -99,6 +99,34 @@ struct SimulatedReceiverTests {
         }
     }
 
+    @Test("C6 another session of ours takes over: what plays is stopped, and the app stays for it")
+    func replaced() async throws {
+        try await withDevice { device, session, watch, url in
+            try await session.load(item(url), timeline: nil, autoplay: true)
+            #expect(await device.record().playerState == "PLAYING")
+            await session.end(.replaced)
+            #expect(await device.record().playerState == "IDLE")
+        }
+    }
+
+    @Test(
+        "C6 a load that is under way is ended with its session, the first one as well as one in place of another",
+        arguments: [EndReason.stop, .replaced], [false, true])
+    func loadEnds(reason: EndReason, isSecond: Bool) async throws {
+        try await withDevice {
+            $0.faults.answerDelay = .milliseconds(100)
+        } _: { device, session, watch, url in
+            if isSecond { try await session.load(item(url), timeline: nil, autoplay: true) }
+            async let load: Void = session.load(item(url, start: 1), timeline: nil, autoplay: true)
+            #expect(await eventually { await watch.last?.media == .loading })
+            await session.end(reason)
+            _ = try? await load
+            let count = isSecond ? 2 : 1
+            #expect(await eventually { await device.record().loads.count == count })
+            #expect(await eventually { await device.record().playerState == nil })
+        }
+    }
+
     @Test("C6 another app takes the device: ended, superseded, by whom") func takeover() async throws {
         try await withDevice { device, session, watch, url in
             try await session.load(item(url), timeline: nil, autoplay: true)

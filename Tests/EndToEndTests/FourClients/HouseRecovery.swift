@@ -141,13 +141,18 @@ struct HouseRecovery {
     /// What Cast devices were told to begin anew since the kill, where they played on by themselves.
     func repeatedLoads(_ found: [SessionSnapshot], _ house: MixedHouse) async -> [String] {
         var result: [String] = []
+        let now = clock.now()
+        // An item that is over by the time that speakers take to begin is begun anew, or the next one is.
+        func isNearlyOver(_ state: SessionSnapshot) -> Bool {
+            state.anchor.map { $0.position(at: now).seconds > Double(MixedHouse.itemSeconds) - 3 } ?? false
+        }
         for (name, screen) in house.screens {
             guard let session = found.first(where: { $0.members.contains { $0.name == name } }),
                 !isTouched(session.id), let known = candidates[session.id],
                 known.allSatisfy({ state in
                     [.playing, .paused].contains(state.media) && state.queue.current == session.queue.current
                         && state.members.contains { $0.name == name && $0.connection == .connected }
-                })
+                }), !known.contains(where: isNearlyOver)
             else { continue }
             let events = await screen.record().events.filter { $0.hostNanoseconds > killedAt }
             // What had played to its end is followed by the next.
