@@ -8,6 +8,8 @@ public actor PeerProgram {
     private let process = Process()
     private let input = Pipe()
     private var reader: Task<Void, Never>?
+    private var output: AsyncStream<Data>.Continuation?
+    private var isRead = false
     public private(set) var lines: [Line] = []
 
     public static let python: String? = ["/usr/bin/python3", "/usr/local/bin/python3"].first {
@@ -50,6 +52,7 @@ public actor PeerProgram {
             }
         }
         try process.run()
+        self.output = continuation
         reader = Task {
             var rest = Data()
             for await chunk in chunks {
@@ -59,6 +62,7 @@ public actor PeerProgram {
                     rest = Data(rest[(end + 1)...])
                 }
             }
+            self.isRead = true
         }
         _ = await eventually { !self.lines.isEmpty || !self.process.isRunning }
         guard let port = events("listening").first?["port"] as? Int else { throw CocoaError(.fileReadUnknown) }
@@ -77,6 +81,8 @@ public actor PeerProgram {
         if !(await eventually(within: .seconds(10), { !self.process.isRunning })) {
             kill(process.processIdentifier, SIGKILL)
         }
+        // Foundation has been seen to tell nothing of the end of an output, and a test waited for it for ever.
+        if !(await eventually(within: .seconds(10), { self.isRead })) { output?.finish() }
         await reader?.value
     }
 
