@@ -58,7 +58,7 @@ actor SimulatedEventChannel {
         stream = EncryptedByteStream(.accessory, keys: keys)
         asked = []
         await tell(.connected)
-        outbound = client.channel
+        if mine == current { outbound = client.channel }
         try? await client.executeThenClose { inbound, _ in
             for try await chunk in inbound {
                 for response in try self.read(chunk, mine) { await self.took(response, mine) }
