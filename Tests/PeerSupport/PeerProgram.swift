@@ -82,7 +82,7 @@ public actor PeerProgram {
             kill(process.processIdentifier, SIGKILL)
         }
         // Foundation has been seen to tell nothing of the end of an output, and a test waited for it for ever.
-        if !(await eventually(within: .seconds(10), { self.isRead })) { output?.finish() }
+        if !(await eventually(within: .seconds(10), { self.isRead || self.reader == nil })) { output?.finish() }
         await reader?.value
     }
 

@@ -105,19 +105,33 @@ struct AirPlay2ControlTests {
         "timingProtocol": .string("None"), "isRemoteControlOnly": .bool(true), "sessionUUID": .string("S"),
     ])
 
-    @Test("A10 what goes out on a data stream at the same time keeps its order, without which it could not be opened")
-    func dataStreamOrder() async throws {
+    /// A receiver with this at the end of its data streams, and its answer to who asks for one.
+    private func askingForDataStream(
+        to speaker: (any SimulatedDataSpeaker)?,
+        _ body: (SimulatedAirPlay2Receiver, (Int, PropertyList?)) async throws -> Void
+    ) async throws {
         var configuration = SimulatedAirPlay2Configuration(
             port: 0, timing: [.ntp], pairing: PairingServerPolicy(code: nil, admitsStrangers: true))
-        configuration.dataSpeaker = Counter()
+        configuration.dataSpeaker = speaker
         let receiver = SimulatedAirPlay2Receiver(configuration)
         let port = try await receiver.start()
         try await sending(to: port) { sender in
             #expect(try await sender.tell("SETUP", Self.remoteSetup).0 == 200)
             #expect(try await sender.ask("RECORD").status == 200)
-            let answer = try await sender.tell("SETUP", Self.dataStreamRequest)
-            let dataPort = try #require(answer.1?["streams"]?.array?.first?["dataPort"]?.port)
-            let socket = try await AirPlay2TestSocket(port: dataPort)
+            try await body(receiver, try await sender.tell("SETUP", Self.dataStreamRequest))
+        }
+        await receiver.stop()
+    }
+
+    private func dataStream(_ answer: (Int, PropertyList?)) async throws -> AirPlay2TestSocket {
+        try await AirPlay2TestSocket(
+            port: try #require(answer.1?["streams"]?.array?.first?["dataPort"]?.port))
+    }
+
+    @Test("A10 what goes out on a data stream at the same time keeps its order, without which it could not be opened")
+    func dataStreamOrder() async throws {
+        try await askingForDataStream(to: Counter()) { receiver, answer in
+            let socket = try await dataStream(answer)
             try await socket.send([0])
             #expect(try await socket.request().uri == "/0")
             await withDiscardingTaskGroup { group in
@@ -132,35 +146,19 @@ struct AirPlay2ControlTests {
             }
             await socket.close()
         }
-        await receiver.stop()
     }
 
     @Test("A10 a data stream leads to what the receiver has at its end; without that it is refused")
     func dataStream() async throws {
-        var configuration = SimulatedAirPlay2Configuration(
-            port: 0, timing: [.ntp], pairing: PairingServerPolicy(code: nil, admitsStrangers: true))
-        for speaker in [nil, Echo()] {
-            configuration.dataSpeaker = speaker
-            let receiver = SimulatedAirPlay2Receiver(configuration)
-            let port = try await receiver.start()
-            try await sending(to: port) { sender in
-                #expect(try await sender.tell("SETUP", Self.remoteSetup).0 == 200)
-                #expect(try await sender.ask("RECORD").status == 200)
-                let answer = try await sender.tell("SETUP", Self.dataStreamRequest)
-                guard speaker != nil else {
-                    #expect(answer.0 == 415)
-                    return
-                }
-                let dataPort = try #require(answer.1?["streams"]?.array?.first?["dataPort"]?.port)
-                let socket = try await AirPlay2TestSocket(port: dataPort)
-                try await socket.send(Array("POST /a RTSP/1.0\r\n\r\n".utf8))
-                #expect(try await socket.request().uri == "/a")
-                #expect(try await socket.request().uri == "/a")
-                await receiver.change(Echo.self) { _ in Array("POST /b RTSP/1.0\r\n\r\n".utf8) }
-                #expect(try await socket.request().uri == "/b")
-                await socket.close()
-            }
-            await receiver.stop()
+        try await askingForDataStream(to: nil) { #expect($1.0 == 415) }
+        try await askingForDataStream(to: Echo()) { receiver, answer in
+            let socket = try await dataStream(answer)
+            try await socket.send(Array("POST /a RTSP/1.0\r\n\r\n".utf8))
+            #expect(try await socket.request().uri == "/a")
+            #expect(try await socket.request().uri == "/a")
+            await receiver.change(Echo.self) { _ in Array("POST /b RTSP/1.0\r\n\r\n".utf8) }
+            #expect(try await socket.request().uri == "/b")
+            await socket.close()
         }
     }
 }
