@@ -302,7 +302,7 @@ actor CastRouteSession: RouteSession {
         ending = true
         take(await session.current)
         // Where another session of ours takes over, nothing goes on either: it may be ended before it comes to play.
-        let stops = reason == .stop || reason == .transfer || reason == .replaced
+        let stops = [.stop, .transfer, .replaced].contains(reason)
         // A load that has no answer yet has nothing that could be stopped but the app.
         let isAwaited = loaded.map { $0.mediaSessionID == nil && $0.failure == nil } ?? false
         let ours = [loaded?.mediaSessionID, displaced]
@@ -310,8 +310,8 @@ actor CastRouteSession: RouteSession {
         // An app of ours is stopped, and what plays in it ends too; but not when somebody else plays in it by now.
         // So it is when the route is given up, as after a load that failed: where the connection is gone too, nothing
         // is asked. Who takes over goes on in the app.
-        let isOver = (stops && reason != .replaced) || reason == .lost
-        let stopApp = ((isOver && ownsApp) || (stops && isAwaited)) && !foreign
+        let endsApp = [.stop, .transfer, .lost].contains(reason) && ownsApp
+        let stopApp = (endsApp || (stops && isAwaited)) && !foreign
         if stops, !stopApp, let id = loaded?.mediaSessionID, let status = state.media[id], !status.hasEnded {
             _ = await session.media(.stop(mediaSessionID: id)).result()
         }

@@ -19,7 +19,10 @@ public enum EndReason: String, Codable, Sendable, Hashable, CaseIterable {
     case stop
     /// Leave what plays on the device alone.
     case leave
-    case transfer, replaced, lost
+    case transfer
+    /// Stop what plays, and leave the device ready for another session of ours.
+    case replaced
+    case lost
 }
 
 public enum SessionOwnership: String, Codable, Sendable, Hashable, CaseIterable {
